@@ -132,6 +132,7 @@ func TestExperimentWithScores(t *testing.T) {
 	sc := newScreen(t, listed(s), plainLook, 120, 40)
 	sc.press("5")
 	golden.RequireEqual(t, sc.plain())
+	sc.has("EVAL┃")
 }
 
 func TestPlainExperimentScreens(t *testing.T) {

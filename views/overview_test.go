@@ -98,6 +98,7 @@ func TestOverviewOpens(t *testing.T) {
 		sc.has("▸H overview")
 	}
 	sc := newOverview(t, busy(), 120, 40)
+	sc.has("+69.5 pp)")
 	sc.press("]", "j")
 	sc.has("100/100")
 	if got := sc.last("experiments "); got != "[ace-experiment/plain]" {
@@ -113,6 +114,7 @@ func TestOverviewWithoutRuns(t *testing.T) {
 		})
 	}
 	sc := newOverview(t, withoutRuns(3), 80, 24)
+	sc.has("needs no API key")
 	sc.has("3 sessions")
 	sc.has("today $3.75")
 	sc.has("this week $3.75") // noon is a Monday

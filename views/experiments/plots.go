@@ -158,7 +158,7 @@ func (v *Curves) plot(read []*experiments.Series, o plotOptions, width, height i
 	return lines
 }
 
-// facts writes one experiment in a few lines; cost is that of a correct answer.
+// facts writes one experiment in a few wrapped lines; cost is that of a correct answer.
 func facts(w *widget.Writer, x *experiments.Series, cost string) {
 	s, g := w.S, w.S.Glyphs
 	dot := "  " + g.Dot + "  "
@@ -167,37 +167,40 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 	if x.Reading {
 		m = theme.Mark{Glyph: g.Refresh, Word: "reading its history" + g.Ellipsis, Ink: s.Warning}
 	}
-	l := w.Line().Add(m.Ink, " "+m.Glyph+" "+console.OrDash(m.Word, g))
+	state := []widget.Span{{m.Ink, m.Glyph + " " + console.OrDash(m.Word, g)}}
 	if x.Status == ace.Running && !x.Reading && p.Stage != "" {
-		l.Add(s.Text, " "+text.Safe(p.Stage, " "))
+		state = append(state, widget.Span{s.Text, " " + text.Safe(p.Stage, " ")})
 	}
 	if p.TotalEpochs > 1 {
-		l.Add(s.Text, ", epoch "+ace.Number(p.Epoch)+" of "+ace.Number(p.TotalEpochs))
+		state = append(state, widget.Span{s.Text,
+			", epoch " + ace.Number(p.Epoch) + " of " + ace.Number(p.TotalEpochs)})
 	}
-	w.End(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").
-		Add(s.Failed, failedCell(p)).
-		Add(s.Muted, dot+seriesDuration(x, w)+dot+"a task "+widget.Quantity(t.MeanDurationMS, "ms", g)))
+	line := func(spans ...widget.Span) { w.Spans(" ", s.Muted, spans) }
+	line(append(state, widget.Span{s.Text, dot + tasksCell(p, g) + " tasks"},
+		widget.Span{s.Failed, failedCell(p)},
+		widget.Span{s.Muted, dot + seriesDuration(x, w) + dot + "a task " +
+			widget.Quantity(t.MeanDurationMS, "ms", g)})...)
 	recent, graded := x.Recent(experiments.DefaultWindow)
-	w.End(w.Line().Add(s.Muted, " accuracy ").Add(s.Strong, widget.Accuracy(t.Correct, t.Graded, g)).
-		Add(s.Text, widget.MeanScore(x.MeanScore())).
-		Add(s.Text, ", "+lastCount(x)+" "+widget.Accuracy(recent, graded, g)).
-		Add(s.Muted, "  (95% intervals)"))
-	w.End(w.Line().Add(s.Muted, " eval ").Add(s.Strong, evalCell(p.Eval, g)).
-		Add(s.Strong, widget.InParentheses(evalRange(p.Eval, g))).
-		Add(s.Text, lastEvalScore(x)).Add(s.Muted, learnedText(p, dot)))
-	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, ace.Count(p.Bullets, "bullet")).
-		Add(s.Muted, dot+"operations ").Add(s.Added, ace.Number(p.Accepted)+" accepted").Add(s.Text, ", ").
-		Add(s.Removed, ace.Number(p.Rejected)+" rejected"))
-	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+ace.Number(t.Tokens)+
-		" tokens").
-		Add(s.Muted, dot+"per correct answer ").Add(s.Text, cost))
+	line(widget.Span{s.Muted, "accuracy "}, widget.Span{s.Strong, widget.Accuracy(t.Correct, t.Graded, g)},
+		widget.Span{s.Text, widget.MeanScore(x.MeanScore())},
+		widget.Span{s.Text, ", " + lastCount(x) + " " + widget.Accuracy(recent, graded, g)},
+		widget.Span{s.Muted, "  (95% intervals)"})
+	line(widget.Span{s.Muted, "eval "}, widget.Span{s.Strong, evalCell(p.Eval, g)},
+		widget.Span{s.Strong, widget.InParentheses(evalRange(p.Eval, g))},
+		widget.Span{s.Text, lastEvalScore(x)}, widget.Span{s.Muted, learnedText(p, dot)})
+	line(widget.Span{s.Muted, "playbook "}, widget.Span{s.Text, ace.Count(p.Bullets, "bullet")},
+		widget.Span{s.Muted, dot + "operations "}, widget.Span{s.Added, ace.Number(p.Accepted) + " accepted"},
+		widget.Span{s.Text, ", "}, widget.Span{s.Removed, ace.Number(p.Rejected) + " rejected"})
+	line(widget.Span{s.Muted, "cost "},
+		widget.Span{s.Text, console.CostCell(p.Usage, g) + ", " + ace.Number(t.Tokens) + " tokens"},
+		widget.Span{s.Muted, dot + "per correct answer "}, widget.Span{s.Text, cost})
 	in := x.Input
 	about := []string{console.OrDash(in.DatasetID, g), console.OrDash(in.Model, g),
 		console.OrDash(string(in.Adapter), g), ace.Number(max(in.Parallel, 1)) + " at a time"}
 	if tools := in.SkillsConfig.AllowedTools; len(tools) > 0 {
 		about = append(about, "only "+text.Safe(strings.Join(tools, ", "), " "))
 	}
-	w.Say(s.Muted, " "+strings.Join(about, dot))
+	line(widget.Span{s.Muted, strings.Join(about, dot)})
 	seriesErrors(w, x)
 }
 

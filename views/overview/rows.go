@@ -277,7 +277,7 @@ func costRow(period, of string, c transcripts.Cost) console.Row {
 func (v *overview) steps() []console.Row {
 	step := func(key, does string, open func(tui.Shell) tea.Cmd) console.Row {
 		return console.Row{Open: open, Cells: func(s theme.Styles, _ int, _ time.Time) []widget.SizedCell {
-			return []widget.SizedCell{{key, 36, s.Accent}, {does, 0, s.Muted}}
+			return []widget.SizedCell{{key, 34, s.Accent}, {does, 0, s.Muted}}
 		}}
 	}
 	command := func(line, does string) console.Row {
@@ -289,7 +289,7 @@ func (v *overview) steps() []console.Row {
 		return r
 	}
 	return []console.Row{
-		step("d", "demo: watch a program learn; needs no API key", v.askDemo),
+		step("d", "demo: a program learns; needs no API key", v.askDemo),
 		step("n", "new experiment or task: opens a form", v.launcher.AskLaunch),
 		step("o", "open an exported history", v.openFile),
 		step("0", "sessions: conversations and tool calls", console.Opens("agents")),
