@@ -50,7 +50,7 @@ func (f forkForm) fields() []tui.Field {
 		reruns := func(v tui.Values) bool { return slices.Index(phaseNames(), v[fromField]) <= i }
 		label := capital(phase)
 		fields = append(fields,
-			tui.Field{Name: "steps." + phase, Label: label + " by", Complete: f.choices("provider"),
+			tui.Field{Name: "steps." + phase, Label: label + " provider", Complete: f.choices("provider"),
 				Shown: reruns, Hint: "empty: as above"},
 			tui.Field{Name: "models." + phase, Label: label + " model", Complete: f.models, Shown: reruns,
 				Hint: "empty: as above"},

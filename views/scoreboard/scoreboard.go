@@ -45,7 +45,7 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 			widget.Heading{Title: "ORIGINAL", Width: 12},
 			widget.Heading{Title: "FORK", Width: 12},
 			widget.Heading{Title: "COST", Width: 8, Right: true},
-			widget.Heading{Title: "AS", Width: 4})}
+			widget.Heading{Title: "SUFFIX", Width: 6})}
 	return tui.Screen{Name: "scoreboard",
 		Help: "forks of several runs beside their originals: fixed, broken, unchanged",
 		Argument: &tui.Argument{Name: "BATCH", Help: "BATCH selects the forks", Candidates: v.candidates,
