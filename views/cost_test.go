@@ -56,7 +56,7 @@ func someCosts() *snapshot {
 func TestCostScreen(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 		for name, keys := range map[string][]string{"day": {"$"}, "month": {"$", "j", "]", "]"},
-			"model": {"$", "]", "]", "]"}, "project": {"$", "[", "j", "enter"}} {
+			"model": {"$", "]", "]", "]"}, "project": {"$", "[", "[", "j", "enter"}} {
 			t.Run(fmt.Sprintf("%d-%s", size[0], name), func(t *testing.T) {
 				sc := newScreen(t, someCosts(), plainLook, size[0], size[1])
 				sc.press(keys...)
@@ -88,6 +88,8 @@ func TestCostFollows(t *testing.T) {
 	sc.press("]")
 	sc.has("▸ 2026-W19")
 	sc.press("[", "[")
+	sc.has("▸ no experiment")
+	sc.press("[")
 	sc.has("▸ /home/user/")
 	sc.press("[")
 	sc.has("▸ claude")

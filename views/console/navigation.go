@@ -6,6 +6,7 @@ import (
 	"acescope/sources/histories"
 	"acescope/sources/playbooks"
 	"acescope/sources/runs"
+	"acescope/sources/transcripts"
 	"acescope/tui"
 )
 
@@ -46,6 +47,9 @@ type Navigation struct {
 	// Finding is the group of runs that the triage goes to when it is shown next, see triage.Cause.Key; ""
 	// for none.
 	Finding string
+	// CostBy is the unit of the cost screen when it is shown next, "" for that shown last, and CostKey its row.
+	CostBy  transcripts.By
+	CostKey string
 	// Event is the history event that the timeline goes to when it is shown next, 0 for none.
 	Event int64
 

@@ -1,5 +1,6 @@
-// Package cost shows what coding agents and runs cost by day, week, month, model, agent and project, and the
-// sessions and runs of a row. Its data are the transcripts on this machine and the runs of the server.
+// Package cost shows what coding agents and runs cost by day, week, month, model, agent, project and
+// experiment, and the sessions and runs of a row. Its data are the transcripts on this machine and the runs of
+// the server.
 package cost
 
 import (
@@ -25,6 +26,7 @@ import (
 // rows lists the usage by one unit.
 type rows struct {
 	console.List[transcripts.Cost]
+	nav   *console.Navigation
 	feeds Feeds
 	data  *sessions.Transcripts // nil before the first
 	runs  *costs.Costs          // nil before the first, or without a server
@@ -51,14 +53,14 @@ type Feeds struct {
 
 // units are the periods and groups that a row can stand for.
 var units = []transcripts.By{transcripts.ByDay, transcripts.ByWeek, transcripts.ByMonth, transcripts.ByModel,
-	transcripts.ByAgent, transcripts.ByProject}
+	transcripts.ByAgent, transcripts.ByProject, transcripts.ByExperiment}
 
 // Screen returns the costs with the sessions and runs of the selected row.
 func Screen(c *console.Console, feeds Feeds) tui.Screen {
-	v := newRows(feeds)
+	v := newRows(c.Navigation, feeds)
 	return tui.Screen{Name: "cost", Aliases: []string{"costs"}, Keys: []string{"$"}, Share: 58,
 		Argument: v.argument(),
-		Help:     "what agents and runs cost by day, week, month, model, agent and project",
+		Help:     "what agents and runs cost by day, week, month, model, agent, project and experiment",
 		Views:    []tui.View{v, newSessionList(c.Navigation, v)}}
 }
 
@@ -73,7 +75,8 @@ func (v *rows) argument() *tui.Argument {
 		},
 		Check: func(name string) error {
 			if !slices.Contains(units, transcripts.By(name)) {
-				return fmt.Errorf("unknown unit %q; use day, week, month, model, agent or project", name)
+				return fmt.Errorf("unknown unit %q; use day, week, month, model, agent, project or experiment",
+					name)
 			}
 			return nil
 		},
@@ -84,8 +87,8 @@ func (v *rows) argument() *tui.Argument {
 		}}
 }
 
-func newRows(feeds Feeds) *rows {
-	return &rows{feeds: feeds, by: transcripts.ByDay, List: console.NewList[transcripts.Cost]("Cost",
+func newRows(nav *console.Navigation, feeds Feeds) *rows {
+	return &rows{nav: nav, feeds: feeds, by: transcripts.ByDay, List: console.NewList[transcripts.Cost]("Cost",
 		widget.Heading{Title: "", Minimum: 20},
 		widget.Heading{Title: "", Width: barWidth, Drop: 1},
 		widget.Heading{Title: "COST", Width: 9, Right: true},
@@ -127,8 +130,8 @@ func (v *rows) Bindings() []tui.Binding {
 // unitBindings returns the keys that choose the unit, in both panes.
 func (v *rows) unitBindings(view string) []tui.Binding {
 	return []tui.Binding{
-		console.Key(view+".next", "the next unit: day, week, month, model, agent, project", "unit",
-			func() { v.nextUnit(1) }, "]"),
+		console.Key(view+".next", "the next unit: day, week, month, model, agent, project, experiment",
+			"unit", func() { v.nextUnit(1) }, "]"),
 		console.Key(view+".previous", "the previous unit", "", func() { v.nextUnit(-1) }, "["),
 	}
 }
@@ -148,6 +151,11 @@ func (v *rows) show(by transcripts.By) {
 func (v *rows) SetShown(shown bool) {
 	v.feeds.Transcripts.Look(shown)
 	v.feeds.Runs.Look(shown)
+	if n := v.nav; shown && n.CostBy != "" {
+		v.by, v.key, v.moved = n.CostBy, n.CostKey, true
+		v.arranged.by = "" // go to the row
+		n.CostBy, n.CostKey = "", ""
+	}
 }
 
 func (v *rows) Refresh() {
@@ -273,6 +281,8 @@ func (v *rows) cells(c transcripts.Cost) []widget.Cell {
 	switch {
 	case c.Key == "" && v.by.IsTime():
 		name = "no date"
+	case c.Key == "" && v.by == transcripts.ByExperiment:
+		name = "no experiment"
 	case c.Key == "":
 		name = "unknown"
 	}

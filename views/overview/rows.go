@@ -230,15 +230,15 @@ type costSection struct {
 }
 
 // section sums up again if the runs or the day have changed.
-func (c *costSection) section(of *costs.Costs, now time.Time) console.Section {
+func (c *costSection) section(nav *console.Navigation, of *costs.Costs, now time.Time) console.Section {
 	if day := transcripts.Today(now); of != nil && (c.of != of || c.day != day) {
-		c.of, c.day, c.rows = of, day, costRows(of.Rows, day)
+		c.of, c.day, c.rows = of, day, costRows(nav, of.Rows, day)
 	}
 	return console.Section{Name: "Cost", Limit: costLimit, Rows: c.rows}
 }
 
 // costRows returns the rows: today and this week, then the experiments and the models of the week.
-func costRows(all []*transcripts.Session, day string) (rows []console.Row) {
+func costRows(nav *console.Navigation, all []*transcripts.Session, day string) (rows []console.Row) {
 	week := transcripts.CostQuery{By: transcripts.ByWeek, Key: transcripts.ByWeek.Period(day)}
 	_, today := transcripts.Costs(all, transcripts.ByDay,
 		transcripts.CostQuery{By: transcripts.ByDay, Key: day})
@@ -247,12 +247,14 @@ func costRows(all []*transcripts.Session, day string) (rows []console.Row) {
 	if total.Sessions == 0 {
 		return nil
 	}
-	rows = []console.Row{costRow("today", "", today), costRow("this week", "", total)}
+	today.Key, total.Key = day, week.Key
+	rows = []console.Row{costRow(nav, transcripts.ByDay, "today", "", today),
+		costRow(nav, week.By, "this week", "", total)}
 	for _, e := range experiments[:min(len(experiments), maxCosts)] {
-		rows = append(rows, costRow("this week", cmp.Or(e.Key, "no experiment"), e))
+		rows = append(rows, costRow(nav, transcripts.ByExperiment, "this week", cmp.Or(e.Key, "no experiment"), e))
 	}
 	for _, m := range models[:min(len(models), maxCosts)] {
-		rows = append(rows, costRow("this week", m.Key, m))
+		rows = append(rows, costRow(nav, transcripts.ByModel, "this week", m.Key, m))
 	}
 	return rows
 }
@@ -260,10 +262,14 @@ func costRows(all []*transcripts.Session, day string) (rows []console.Row) {
 // maxCosts bounds the experiments and the models; the screen of costs lists all.
 const maxCosts = 3
 
-// costRow is the cost of a period, or of an experiment or a model in it.
-func costRow(period, of string, c transcripts.Cost) console.Row {
+// costRow is the cost of a period, or of an experiment or a model in it. It opens the row of its unit.
+func costRow(nav *console.Navigation, by transcripts.By, period, of string, c transcripts.Cost) console.Row {
 	return console.Row{What: "cost", Content: strconv.FormatFloat(c.CostUSD, 'f', -1, 64),
-		Open: console.Opens("cost"),
+		Open: func(s tui.Shell) tea.Cmd {
+			nav.CostBy, nav.CostKey = by, c.Key
+			s.Open("cost")
+			return nil
+		},
 		Cells: func(s theme.Styles, _ int, _ time.Time) []widget.SizedCell {
 			u := c.Totals.Usage()
 			return []widget.SizedCell{{period, 10, s.Muted}, {text.Safe(of, " "), 0, s.Text},
@@ -293,7 +299,7 @@ func (v *overview) steps() []console.Row {
 		step("n", "new experiment or task: opens a form", v.launcher.AskLaunch),
 		step("o", "open an exported history", v.openFile),
 		step("0", "sessions: conversations and tool calls", console.Opens("agents")),
-		step("$", "cost by day, month, model or project", console.Opens("cost")),
+		step("$", "cost by day, model, experiment", console.Opens("cost")),
 		command("acescope observe install", "make each new Claude Code session a run"),
 		command("acescope session start --resume ID", "continue a conversation in acescope"),
 	}
