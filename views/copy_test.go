@@ -3,8 +3,10 @@ package views
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"acescope/tui"
+	"acescope/views/console"
 )
 
 // TestCopiesOfRun checks the forms of the selected run, in the list and on its screen.
@@ -29,4 +31,15 @@ func TestCopiesOfRun(t *testing.T) {
 	}
 	sc.press("y")
 	sc.has("c  command      acescope show q-00006")
+	sc.press("esc", "1")
+	st := newStore(full(6))
+	sc = newScreenOf(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC,
+		Flags: []string{"--data-dir", "/my data"}}, plainLook, 120, 40)
+	sc.press("y")
+	sc.has("acescope --data-dir '/my data' show q-00006")
+	sc.press("esc")
+	sc.typed("n")
+	sc.has("$ acescope --data-dir '/my data' run")
+	sc.typed("esc", "f")
+	sc.has("$ acescope --data-dir '/my data' fork q-00006")
 }

@@ -386,7 +386,7 @@ func (s *store) Arguments(_ context.Context, ref ace.Ref) ([]byte, error) {
 func (s *store) LaunchDefaults() map[string]string {
 	return map[string]string{"dataset": "", "eval": "", "expected": "", "provider": "builtin", "model": "",
 		"playbook": "", "epochs": "1", "adapter": "offline", "window": "0", "eval-every": "0",
-		"max-cost":   "0",
+		"max-cost": "0", "review": "false",
 		"experiment": ""}
 }
 

@@ -159,7 +159,7 @@ func (v *List) Copies() []tui.Copy {
 		return nil
 	}
 	return []tui.Copy{{Key: "i", What: "session id", Text: r.ID},
-		console.CommandCopy("session", "show", r.ID)}
+		v.nav.CommandCopy("session", "show", r.ID)}
 }
 
 func (v *List) Keep() map[string]string {

@@ -16,6 +16,7 @@ import (
 
 // Options configure a console.
 type Options struct {
+	Flags    []string        // of commands of acescope that use the same data, such as --data-dir DIR
 	Context  context.Context // of actions; nil for the background
 	Controls Controls
 	Actions  Actions // empty for a console that only reads
@@ -58,7 +59,7 @@ func New(o Options, detail Value[*histories.Detail]) *Console {
 	if o.Location == nil {
 		o.Location = time.Local
 	}
-	nav := &Navigation{Following: true, read: o.Controls.Select, detail: detail}
+	nav := &Navigation{Following: true, flags: o.Flags, read: o.Controls.Select, detail: detail}
 	listing := &Listing{Filters: o.Filters, context: o.Context, controls: o.Controls, saver: o.Saver}
 	listing.StartFilter()
 	pipeline := &Pipeline{Context: o.Context, controls: o.Controls, actions: o.Actions.Runs}

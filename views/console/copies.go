@@ -2,8 +2,10 @@ package console
 
 import (
 	"encoding/json"
-	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/kballard/go-shellquote"
 
 	"acescope/engine/ace"
 	"acescope/sources/runs"
@@ -11,7 +13,7 @@ import (
 )
 
 // RunCopies returns the forms in which a run can be copied.
-func RunCopies(r runs.Run) []tui.Copy {
+func (n *Navigation) RunCopies(r runs.Run) []tui.Copy {
 	if r.WorkflowID == "" {
 		return nil
 	}
@@ -19,13 +21,13 @@ func RunCopies(r runs.Run) []tui.Copy {
 		{Key: "i", What: "workflow ID", Text: r.WorkflowID},
 		{Key: "r", What: "run ID", Text: r.RunID},
 		JSONCopy(r),
-		CommandCopy("show", strings.TrimPrefix(r.WorkflowID, ace.TaskIDPrefix)),
+		n.CommandCopy("show", strings.TrimPrefix(r.WorkflowID, ace.TaskIDPrefix)),
 	}
 }
 
 // SelectedCopies returns the forms in which the selected run can be copied, with its answer if it is read.
 func (n *Navigation) SelectedCopies() []tui.Copy {
-	list := RunCopies(n.Selected.Run)
+	list := n.RunCopies(n.Selected.Run)
 	if d := n.Detail(); d != nil {
 		list = append(list, tui.Copy{Key: "a", What: "answer", Text: d.Phase.Answer})
 	}
@@ -41,17 +43,13 @@ func JSONCopy(value any) tui.Copy {
 	return tui.Copy{Key: "j", What: "JSON", Text: string(raw)}
 }
 
-// CommandCopy returns the command line of acescope with these arguments, quoted for a shell.
-func CommandCopy(words ...string) tui.Copy {
-	line := "acescope"
-	for _, w := range words {
-		if !plainWord.MatchString(w) {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		line += " " + w
-	}
-	return tui.Copy{Key: "c", What: "command", Text: line}
+// CommandCopy returns the copy of a command, see [Navigation.Command].
+func (n *Navigation) CommandCopy(words ...string) tui.Copy {
+	return tui.Copy{Key: "c", What: "command", Text: n.Command(words...)}
 }
 
-// plainWord matches words that a shell takes as they are.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9._/@:=+-]+$`)
+// Command returns the command line of acescope with these arguments, quoted for a shell. It uses the same
+// data as the console.
+func (n *Navigation) Command(words ...string) string {
+	return shellquote.Join(slices.Concat([]string{"acescope"}, n.flags, words)...)
+}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/kballard/go-shellquote"
 
 	"acescope/engine/learning/playbook"
 	"acescope/tui"
@@ -31,7 +30,7 @@ func (a *Actor) AskExport(s tui.Shell, version string) tea.Cmd {
 		Check: func(v tui.Values) tui.Report {
 			file := strings.TrimSpace(v[fileField])
 			r := tui.Report{Problems: map[string]string{}, Lines: []string{exportHints},
-				Command: shellquote.Join("acescope", "playbook", "export", version, file, "--to",
+				Command: a.nav.Command("playbook", "export", version, file, "--to",
 					v[formField])}
 			if file == "" {
 				r.Problems[fileField] = "name a file"

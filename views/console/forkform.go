@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/kballard/go-shellquote"
 
 	"acescope/engine/ace"
 	"acescope/sources/runs"
@@ -119,7 +118,7 @@ func planOf(p runs.Prepared) (lines []string) {
 
 // command returns the command line of a fork.
 func (f forkForm) command(c runs.Change) string {
-	words := append([]string{"acescope", "fork"}, f.names...)
+	words := append([]string{"fork"}, f.names...)
 	if c.At.Event != 0 {
 		words = append(words, "--at", strconv.FormatInt(c.At.Event, 10))
 	} else {
@@ -133,7 +132,7 @@ func (f forkForm) command(c runs.Change) string {
 			words = append(words, "--set", field.Name+"="+field.Value)
 		}
 	}
-	return shellquote.Join(words...)
+	return f.nav.Command(words...)
 }
 
 // askForkForm reads the selected run, then opens the form for a fork of it.

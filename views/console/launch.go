@@ -11,7 +11,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/kballard/go-shellquote"
 
 	"acescope/engine/ace"
 	"acescope/sources/runs"
@@ -108,6 +107,8 @@ func (l launch) fields() []tui.Field {
 	}
 	fields = append(fields,
 		tui.Field{Name: "max-cost", Label: "Budget", Number: true, Hint: "US dollars; 0: none"},
+		tui.Field{Name: "review", Label: "Review operations", Options: []string{"false", "true"}, Fixed: true,
+			Hint: "true: they wait for you"},
 		tui.Field{Name: "experiment", Label: "Name", Complete: l.choices("experiment"),
 			Hint: "empty: generated"})
 	for i := range fields {
@@ -151,6 +152,9 @@ func (l launch) args(v tui.Values) (args []string) {
 		value := strings.TrimSpace(v[f.Name])
 		if _, isFlag := l.defaults[f.Name]; isFlag && value != "" && value != l.defaults[f.Name] {
 			args = append(args, "--"+f.Name, value)
+			if f.Name == "review" { // it has no value
+				args = args[:len(args)-1]
+			}
 		}
 		if phase, ok := strings.CutPrefix(f.Name, promptOf); ok && value != "" && value != ace.DefaultPrompt {
 			args = append(args, "--phase-prompt", phase+"="+value)
@@ -165,7 +169,7 @@ func (l launch) args(v tui.Values) (args []string) {
 func (l launch) check(v tui.Values) tui.Report {
 	args := l.args(v)
 	r := tui.Report{Problems: map[string]string{},
-		Command: shellquote.Join(append([]string{"acescope", "run"}, args...)...)}
+		Command: l.nav.Command(append([]string{"run"}, args...)...)}
 	switch {
 	case isExperiment(v) && v["dataset"] == "":
 		r.Problems["dataset"] = "name a file of JSON lines, or problems:60 for 60 generated problems"

@@ -53,6 +53,7 @@ type Navigation struct {
 	// Event is the history event that the timeline goes to when it is shown next, 0 for none.
 	Event int64
 
+	flags  []string                 // of commands that use the same data
 	read   func(runs.ID)            // reads the selected run
 	detail Value[*histories.Detail] // of the selected run; may be nil
 	trail  []runs.Run               // the runs that others were opened from, newest last

@@ -338,15 +338,15 @@ func (v *list) Copy() (what, content string) {
 
 func (v *list) Copies() []tui.Copy {
 	if r, ok := v.row(v.Cursor); ok {
-		return Copies(r)
+		return v.CopiesOf(r)
 	}
 	return nil
 }
 
-// Copies returns the forms in which an experiment can be copied.
-func Copies(r experiments.Experiment) []tui.Copy {
+// CopiesOf returns the forms in which an experiment can be copied.
+func (x *Experiments) CopiesOf(r experiments.Experiment) []tui.Copy {
 	return []tui.Copy{{Key: "i", What: "workflow ID", Text: r.WorkflowID}, console.JSONCopy(r),
-		console.CommandCopy("experiment", "show", r.Name())}
+		x.nav.CommandCopy("experiment", "show", r.Name())}
 }
 
 func (v *list) SetShown(shown bool) {

@@ -184,7 +184,7 @@ func (v *lineage) Copy() (what, id string) {
 
 func (v *lineage) Copies() []tui.Copy {
 	if n := v.node(); n != nil {
-		return console.RunCopies(n.Run)
+		return v.nav.RunCopies(n.Run)
 	}
 	return nil
 }

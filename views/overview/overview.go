@@ -165,7 +165,7 @@ func (v *overview) Copies() []tui.Copy {
 	if r := v.selected(); r.Copies != nil {
 		return r.Copies()
 	}
-	return console.RunCopies(v.selected().Run)
+	return v.nav.RunCopies(v.selected().Run)
 }
 
 func (v *overview) open(s tui.Shell) tea.Cmd {

@@ -94,7 +94,7 @@ func (v *overview) experiments() console.Section {
 	for _, r := range rows {
 		s.Rows = append(s.Rows, console.Row{
 			What: "experiment id", Content: r.Name(), Experiment: r.WorkflowID,
-			Copies: func() []tui.Copy { return experimentsview.Copies(r) },
+			Copies: func() []tui.Copy { return v.chosen.CopiesOf(r) },
 			Open: func(s tui.Shell) tea.Cmd {
 				v.chosen.Cursor = r.WorkflowID
 				s.Open("experiments")
@@ -291,7 +291,7 @@ func (v *overview) steps() []console.Row {
 			s.Note("y copies " + line + "; run it in a shell")
 			return nil
 		})
-		r.What, r.Content = "command", line
+		r.What, r.Content = "command", v.nav.Command(strings.Fields(line)[1:]...)
 		return r
 	}
 	return []console.Row{

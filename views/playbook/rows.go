@@ -148,7 +148,7 @@ func (r versionRow) copied() (what, text string) {
 
 func (r versionRow) Copies() []tui.Copy {
 	name := r.s.data.Branch.Name + "@" + strconv.Itoa(r.seq)
-	list := []tui.Copy{{Key: "i", What: "version", Text: name}, console.CommandCopy("playbook", "show", name)}
+	list := []tui.Copy{{Key: "i", What: "version", Text: name}, r.s.nav.CommandCopy("playbook", "show", name)}
 	if v, ok := r.version(); ok {
 		list = append(list, console.JSONCopy(v))
 	}

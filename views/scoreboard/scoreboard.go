@@ -125,7 +125,7 @@ func (v *list) Copy() (what, content string) {
 	if v.nav.Batch == "" {
 		return "", ""
 	}
-	return "command", "acescope lineage " + v.nav.Batch
+	return "command", v.nav.Command("lineage", v.nav.Batch)
 }
 
 func (v *list) Draw(_ time.Time, focused bool) []string {

@@ -414,7 +414,7 @@ func (v *Timeline) Copies() []tui.Copy {
 	if l := v.current(); l.Opened != nil && l.Opened.ID == id {
 		list = append(list, tui.Copy{Key: "j", What: "JSON", Text: l.Opened.Text})
 	}
-	return append(list, console.CommandCopy("timeline", ace.TaskIDOf(v.nav.Selected.Run.WorkflowID),
+	return append(list, v.nav.CommandCopy("timeline", ace.TaskIDOf(v.nav.Selected.Run.WorkflowID),
 		"--events"))
 }
 

@@ -307,7 +307,7 @@ func (v *pane) Copies() []tui.Copy {
 	at := strconv.FormatInt(d.Frame.EventID, 10)
 	return []tui.Copy{{Key: "i", What: "workflow ID", Text: d.WorkflowID},
 		{Key: "n", What: "event number", Text: at},
-		console.JSONCopy(d.Frame), console.CommandCopy("replay", "step", ace.TaskIDOf(d.WorkflowID), "--at",
+		console.JSONCopy(d.Frame), v.nav.CommandCopy("replay", "step", ace.TaskIDOf(d.WorkflowID), "--at",
 			at)}
 }
 

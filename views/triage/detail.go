@@ -62,7 +62,7 @@ func (v *detail) Copy() (what, copied string) {
 
 func (v *detail) Copies() []tui.Copy {
 	r, _ := v.run()
-	return console.RunCopies(r)
+	return v.from.nav.RunCopies(r)
 }
 
 func (v *detail) open(s tui.Shell) tea.Cmd { return v.from.nav.OpenAt(s, v.run) }

@@ -155,7 +155,7 @@ func (v *list) Copy() (what, copied string) {
 
 func (v *list) Copies() []tui.Copy {
 	r, _ := v.run()
-	return console.RunCopies(r)
+	return v.nav.RunCopies(r)
 }
 
 // arrange lists the newest data. The cursor stays on its row.

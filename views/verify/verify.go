@@ -194,7 +194,7 @@ func (v *list) Copy() (what, copied string) {
 
 func (v *list) Copies() []tui.Copy {
 	r, _ := v.Current()
-	return append(console.RunCopies(r.Run), console.JSONCopy(r.Verdict))
+	return append(v.nav.RunCopies(r.Run), console.JSONCopy(r.Verdict))
 }
 
 func (v *list) Draw(now time.Time, focused bool) []string {
