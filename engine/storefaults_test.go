@@ -97,7 +97,7 @@ func (m *faultyMachine) unreachable() string {
 		}
 		return ""
 	})
-	m.outage("connection refused", func() {
+	m.outage("has been unavailable since", func() {
 		if _, err := m.openAnother(); !errors.Is(err, ErrStore) || strings.Contains(err.Error(), "\n") {
 			m.Errorf("a process that starts during the outage: %v", err)
 		}

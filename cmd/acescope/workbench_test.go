@@ -22,7 +22,7 @@ func TestWorkbench(t *testing.T) {
 	if err := os.WriteFile(editor, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("acescope", "--data-dir", t.TempDir())
+	cmd := exec.Command("acescope")
 	cmd.Env = []string{"VISUAL=" + editor}
 	term := inTerminal(t, t.TempDir(), 100, 36, cmd)
 	term.await("Next steps", "new experiment or task")

@@ -26,7 +26,7 @@ func TestWatchesNewestRunOnly(t *testing.T) {
 		defer wg.Wait()
 		defer cancel()
 		const every = 2 * cluster.DefaultInterval
-		time.Sleep(16 * time.Second)
+		time.Sleep(15 * time.Second)
 		rows := s.sent()
 		time.Sleep(5 * every)
 		synctest.Wait()

@@ -107,8 +107,8 @@ func (l launch) fields() []tui.Field {
 	}
 	fields = append(fields,
 		tui.Field{Name: "max-cost", Label: "Budget", Number: true, Hint: "US dollars; 0: none"},
-		tui.Field{Name: "review", Label: "Review operations", Options: []string{"false", "true"}, Fixed: true,
-			Hint: "true: they wait for you"},
+		tui.Field{Name: "review", Label: "Review", Options: []string{"false", "true"}, Fixed: true,
+			Hint: "operations wait for you"},
 		tui.Field{Name: "experiment", Label: "Name", Complete: l.choices("experiment"),
 			Hint: "empty: generated"})
 	for i := range fields {
