@@ -10,8 +10,8 @@ import (
 	"acescope/sources/cluster"
 )
 
-// TestWatchesNewestRunOnly checks that the list reads one run every other interval while nothing runs and no key is
-// pressed, that its age stays small, and that it is read completely when a run starts, closes, or was
+// TestWatchesNewestRunOnly checks that the list reads one run every other interval while nothing runs and no
+// key is pressed, that its age stays small, and that it is read completely when a run starts, closes, or was
 // deleted.
 func TestWatchesNewestRunOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -80,8 +80,8 @@ const (
 	metricBy       = 16
 )
 
-// Metrics writes a table of metrics. Equal values are muted. An interval that does not fit is left out. If the
-// columns exceed the width, they are as narrow as their texts allow.
+// Metrics writes a table of metrics. Equal values are muted. An interval that does not fit is left out. If
+// the columns exceed the width, they are as narrow as their texts allow.
 func (w *Writer) Metrics(list []Metric) {
 	wide, label := metricValue, ""
 	for _, m := range list {

@@ -189,7 +189,8 @@ func (fs *Forks) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Bin
 	})
 }
 
-// ForkMarkedOf is [Forks.ForkOf] for a screen that marks runs: the key forks the marked runs if there are some.
+// ForkMarkedOf is [Forks.ForkOf] for a screen that marks runs: the key forks the marked runs if there are
+// some.
 func (fs *Forks) ForkMarkedOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
 	one := fs.ForkOf(view, at).Do
 	return forkBinding(view, "fork the marked runs, or the run under the cursor, with changes", "fork",

@@ -47,7 +47,8 @@ type Navigation struct {
 	// Finding is the group of runs that the triage goes to when it is shown next, see triage.Cause.Key; ""
 	// for none.
 	Finding string
-	// CostBy is the unit of the cost screen when it is shown next, "" for that shown last, and CostKey its row.
+	// CostBy is the unit of the cost screen when it is shown next, "" for that shown last, and CostKey its
+	// row.
 	CostBy  transcripts.By
 	CostKey string
 	// Event is the history event that the timeline goes to when it is shown next, 0 for none.

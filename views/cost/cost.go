@@ -1,6 +1,6 @@
 // Package cost shows what coding agents and runs cost by day, week, month, model, agent, project and
-// experiment, and the sessions and runs of a row. Its data are the transcripts on this machine and the runs of
-// the server.
+// experiment, and the sessions and runs of a row. Its data are the transcripts on this machine and the runs
+// of the server.
 package cost
 
 import (

@@ -1,6 +1,6 @@
 // Package memory tunes the garbage collector of a long-running process: for speed while it works, and for
-// little memory while it is idle. Besides package atstart it imports the standard library and golang.org/x/sys
-// only, and every package may import it.
+// little memory while it is idle. Besides package atstart it imports the standard library and
+// golang.org/x/sys only, and every package may import it.
 package memory
 
 import (

@@ -96,8 +96,8 @@ func testMachinesShareABranch(t *testing.T, url string) {
 	}
 }
 
-// TestTwoWriters merges random deltas on two machines, some of them on both, and checks on a third one that the
-// branch has each delta once, and that every version is the one before it with the accepted operations.
+// TestTwoWriters merges random deltas on two machines, some of them on both, and checks on a third one that
+// the branch has each delta once, and that every version is the one before it with the accepted operations.
 func TestTwoWriters(t *testing.T) { buckettest.Each(t, testTwoWriters) }
 
 func testTwoWriters(t *testing.T, url string) {

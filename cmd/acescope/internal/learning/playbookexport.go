@@ -106,8 +106,8 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f export
 	return r.export(a, ctx, path, f)
 }
 
-// ExportPlaybook writes a version of the store to a file in a form. It returns the output of the command, with
-// the absolute path, followed by one line per warning.
+// ExportPlaybook writes a version of the store to a file in a form. It returns the output of the command,
+// with the absolute path, followed by one line per warning.
 func ExportPlaybook(a *cli.App, ctx context.Context, s *playbook.Store, name, path,
 	to string) (lines []string, err error) {
 	r, err := storedRef(ctx, s, name)

@@ -1,5 +1,5 @@
-// Package atstart lets a program collect garbage rarely from its start on. A short command lives for a tenth of
-// a second, and its libraries allocate most of its memory while they initialize.
+// Package atstart lets a program collect garbage rarely from its start on. A short command lives for a tenth
+// of a second, and its libraries allocate most of its memory while they initialize.
 //
 // Since Go 1.21, packages are initialized in the order of their paths, as soon as their imports are. This one
 // imports so little that it comes before most of the libraries that allocate much.
