@@ -27,7 +27,7 @@ var listsValues = regexp.MustCompile(
 // TestEverythingCompletes checks that each argument and each flag completes whose values are known.
 func TestEverythingCompletes(t *testing.T) {
 	a := &cli.App{}
-	cmd, kinds := root(a), completions(a)
+	cmd, kinds := completing(a), completions(a)
 	for _, kind := range flagKinds {
 		if kinds[kind] == nil {
 			t.Errorf("flagKinds: no kind %s", kind)
@@ -111,7 +111,7 @@ func complete(t *testing.T, args []string) string {
 	t.Helper()
 	var out bytes.Buffer
 	a := &cli.App{Out: &out, Err: &bytes.Buffer{}}
-	cmd := root(a)
+	cmd := completing(a)
 	cmd.SetOut(&out)
 	cmd.SetErr(a.Err)
 	cmd.SetArgs(args)

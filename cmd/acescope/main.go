@@ -10,7 +10,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
 )
@@ -25,7 +28,11 @@ func execute() int {
 	defer fail(nil)
 	a := &cli.App{Err: cli.NewOutput(os.Stderr, nil), Fail: fail}
 	a.Out = cli.NewOutput(os.Stdout, &a.JSON)
-	err := root(a).ExecuteContext(ctx)
+	command := root
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd) {
+		command = completing
+	}
+	err := command(a).ExecuteContext(ctx)
 	a.Codecs.Warn(a.Err)
 	if lost, ok := errors.AsType[*cli.HostError](context.Cause(ctx)); ok {
 		err = lost

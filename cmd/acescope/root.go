@@ -43,8 +43,15 @@ func root(a *cli.App) *cobra.Command {
 		cmd.SetCompletionCommandGroupID(g.title)
 	}
 	cli.TypeUsageErrors(cmd, meant)
-	cli.SetCompletions(cmd, completions(a), flagKinds)
 	cli.SetHelp(cmd)
+	return cmd
+}
+
+// completing returns the root command for a shell that asks for completions. Every other start does without
+// them: they take longer than the rest of the command line.
+func completing(a *cli.App) *cobra.Command {
+	cmd := root(a)
+	cli.SetCompletions(cmd, completions(a), flagKinds)
 	return cmd
 }
 
