@@ -56,16 +56,13 @@ func (c listCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// Numbers of fields.
-var (
-	executionsField = number(&workflowservice.ListWorkflowExecutionsResponse{}, "executions")
-	attributesField = number(&workflowpb.WorkflowExecutionInfo{}, "search_attributes")
-	indexedField    = number(&commonpb.SearchAttributes{}, "indexed_fields")
+// Numbers of fields, see temporal/api/{workflowservice,workflow,common}/v1. Reading them from the descriptors
+// would decode those at the start of every program.
+const (
+	executionsField protowire.Number = 1  // of ListWorkflowExecutionsResponse
+	attributesField protowire.Number = 11 // of WorkflowExecutionInfo
+	indexedField    protowire.Number = 1  // of SearchAttributes
 )
-
-func number(m proto.Message, field string) protowire.Number {
-	return m.ProtoReflect().Descriptor().Fields().ByTextName(field).Number()
-}
 
 // attributePage holds the search attributes of a page by their encoding.
 type attributePage map[string]indexedAttribute
