@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/ext"
 
-	"acescope/engine/tasks/blueprint"
+	"acescope/engine/ace"
 )
 
 // Bounds of expressions.
@@ -170,7 +170,7 @@ func (v *environment) hint(message string) string {
 		return "an expression in a text is written ${{ … }}, and this field needs no braces"
 	case strings.Contains(message, "undefined field"):
 		_, name, _ := strings.Cut(message, "undefined field '")
-		if near := blueprint.Nearest(strings.TrimSuffix(name, "'"), v.names); near != "" {
+		if near := ace.Nearest(strings.TrimSuffix(name, "'"), v.names); near != "" {
 			return fmt.Sprintf("did you mean %q?", near)
 		}
 		return "only declared inputs, variables set in this file, steps of this file and fields of their kind exist"

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"acescope/engine/tasks/blueprint"
+	"acescope/engine/ace"
 )
 
 // reader reads the nodes of one file and notes all problems.
@@ -174,7 +174,7 @@ func (r *reader) fields(n *yaml.Node, what string, known map[string]func(*yaml.N
 
 // suggest names the field that was probably meant, or all fields.
 func suggest(name string, known []string) string {
-	if n := blueprint.Nearest(name, known); n != "" {
+	if n := ace.Nearest(name, known); n != "" {
 		return fmt.Sprintf("did you mean %q?", n)
 	}
 	return "it may have " + strings.Join(known, ", ")

@@ -232,7 +232,7 @@ func checkKey(word, typed, key string, known bool) error {
 	}
 	lower := strings.ToLower(typed)
 	for _, k := range slices.Sorted(maps.Keys(filterKeys)) {
-		if len(lower) > 3 && distance(lower, k) <= 2 {
+		if len(lower) > 3 && ace.Distance(lower, k) <= 2 {
 			return fmt.Errorf("%q: unknown key %q; did you mean %s?", word, typed, k)
 		}
 	}

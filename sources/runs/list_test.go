@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"strings"
 	"testing"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -34,16 +33,6 @@ func TestNewestOfAQueryThatIsRefused(t *testing.T) {
 		err := ListNewest(t.Context(), s, query, 0, func(Run) error { return nil })
 		if err == nil || s.lists != want {
 			t.Errorf("%q: %d listings, %v", query, s.lists, err)
-		}
-	}
-}
-
-func TestDistance(t *testing.T) {
-	for pair, want := range map[string]int{"abc abc": 0, "abc ab": 1, "kitten sitting": 3,
-		"a-e1-001 a-e1-0001": 1, "x yyy": 3} {
-		a, b, _ := strings.Cut(pair, " ")
-		if got := distance(a, b); got != want {
-			t.Errorf("%s: %d, want %d", pair, got, want)
 		}
 	}
 }

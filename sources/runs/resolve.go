@@ -89,7 +89,7 @@ func Near(id string, names []string) []string {
 	var hits []hit
 	seen := map[string]bool{}
 	for _, name := range names {
-		if d := distance(id, name); !seen[name] && d <= max(2, len(id)/3) {
+		if d := ace.Distance(id, name); !seen[name] && d <= max(2, len(id)/3) {
 			hits = append(hits, hit{name, d})
 		}
 		seen[name] = true
@@ -100,25 +100,4 @@ func Near(id string, names []string) []string {
 		like = append(like, h.id)
 	}
 	return like
-}
-
-// distance returns the Levenshtein distance.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -15,7 +15,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/internal/redact"
-	"acescope/engine/tasks/blueprint"
 )
 
 //go:embed shipped
@@ -65,7 +64,7 @@ func (l Library) Find(name string) (Entry, error) {
 		names = append(names, e.Name)
 	}
 	hint := "flows are " + strings.Join(names, ", ") + "; a file is named with its path, such as ./flow.yaml"
-	if similar := blueprint.Nearest(name, names); similar != "" {
+	if similar := ace.Nearest(name, names); similar != "" {
 		hint = "did you mean " + similar + "?"
 	}
 	return Entry{}, ErrNotFound.With(name, hint)

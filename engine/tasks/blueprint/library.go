@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
 )
 
@@ -116,7 +117,7 @@ func (l Library) Find(name string) (Entry, error) {
 	if len(l.Dirs) > 0 {
 		hint = "searched in " + strings.Join(l.Dirs, ", ")
 	}
-	if similar := Nearest(name, known); similar != "" {
+	if similar := ace.Nearest(name, known); similar != "" {
 		hint = "did you mean " + similar + "?"
 	}
 	return Entry{}, run.ErrNoBlueprint.With(name, hint)

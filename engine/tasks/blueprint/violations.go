@@ -155,45 +155,8 @@ func (v *Violations) hint(name, location string) string {
 
 // suggestion returns `; did you mean "x"?`, or "" if no known name is similar.
 func suggestion(name string, known []string) string {
-	if n := Nearest(name, known); n != "" {
+	if n := ace.Nearest(name, known); n != "" {
 		return "; did you mean " + quote(n) + "?"
 	}
 	return ""
-}
-
-// Nearest returns the known name that a misspelled name most likely means, or "".
-func Nearest(name string, known []string) string {
-	const longest = 100
-	normal := func(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
-	best, least := "", len(name)/3+2
-	for _, k := range known {
-		if len(name) > longest || len(k) > longest {
-			continue
-		}
-		if d := editDistance(normal(name), normal(k)); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// editDistance returns the Levenshtein distance of two texts in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"acescope/engine/ace"
 )
 
 // Group makes group a command that only holds other commands.
@@ -45,7 +47,7 @@ func unknownCommand(group *cobra.Command, name string, meant map[string]string) 
 		command = strings.TrimSpace(path + " " + strings.Join(similar, " or "))
 	}
 	for _, of := range slices.Sorted(maps.Keys(names)) {
-		if command == "" && mistyped(name, of) {
+		if command == "" && ace.Distance(name, of) == 1 {
 			command = names[of]
 		}
 	}
@@ -59,15 +61,4 @@ func unknownCommand(group *cobra.Command, name string, meant map[string]string) 
 func splitLast(name string) (front, last string) {
 	i := strings.LastIndexByte(name, ' ')
 	return name[:max(i, 0)], name[i+1:]
-}
-
-// mistyped reports whether a and b differ by one letter or by two adjacent letters in the other order.
-func mistyped(a, b string) bool {
-	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	return len(a) < 2 && len(b) < 2 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
 }
