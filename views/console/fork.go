@@ -155,13 +155,7 @@ func forkBinding(view, help, short string, do func(tui.Shell) tea.Cmd) tui.Bindi
 // MutationBindings returns the keys that change the selected run.
 func (fs *Forks) MutationBindings() []tui.Binding {
 	b := forkBinding("run", "fork the marked runs, or the selected one: rerun from a point, with changes",
-		"fork",
-		func(s tui.Shell) tea.Cmd {
-			if fs.actor.hasMarks() {
-				return fs.askForkMarked(s)
-			}
-			return fs.askFork(s, "")
-		})
+		"fork", fs.markedOr(func(s tui.Shell) tea.Cmd { return fs.askFork(s, "") }))
 	b.Hints = []string{"runs", "lineage"}
 	return []tui.Binding{b}
 }
@@ -192,14 +186,18 @@ func (fs *Forks) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Bin
 // ForkMarkedOf is [Forks.ForkOf] for a screen that marks runs: the key forks the marked runs if there are
 // some.
 func (fs *Forks) ForkMarkedOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
-	one := fs.ForkOf(view, at).Do
 	return forkBinding(view, "fork the marked runs, or the run under the cursor, with changes", "fork",
-		func(s tui.Shell) tea.Cmd {
-			if fs.actor.hasMarks() {
-				return fs.askForkMarked(s)
-			}
-			return one(s)
-		})
+		fs.markedOr(fs.ForkOf(view, at).Do))
+}
+
+// markedOr returns an action that forks the marked runs, or does another if there are none.
+func (fs *Forks) markedOr(other func(tui.Shell) tea.Cmd) func(tui.Shell) tea.Cmd {
+	return func(s tui.Shell) tea.Cmd {
+		if fs.actor.hasMarks() {
+			return fs.askForkMarked(s)
+		}
+		return other(s)
+	}
 }
 
 // MarkMatching marks all runs that the filter matches. It reads those that are not loaded. Until the list is

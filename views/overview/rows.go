@@ -287,11 +287,12 @@ func (v *overview) steps() []console.Row {
 		}}
 	}
 	command := func(line, does string) console.Row {
+		copied := v.nav.Command(strings.Fields(line)[1:]...)
 		r := step(line, does, func(s tui.Shell) tea.Cmd {
-			s.Note("y copies " + line + "; run it in a shell")
+			s.Note("y copies " + copied + "; run it in a shell")
 			return nil
 		})
-		r.What, r.Content = "command", v.nav.Command(strings.Fields(line)[1:]...)
+		r.What, r.Content = "command", copied
 		return r
 	}
 	return []console.Row{
