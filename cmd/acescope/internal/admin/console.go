@@ -9,9 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -132,24 +130,8 @@ type Link struct {
 // options returns the console's options that need a connection.
 func (l *Link) options() console.Options {
 	actions := console.Actions{Runs: l, Launch: l, Forks: l, Sessions: l, Runners: l, Flows: l, Reviews: l}
-	return console.Options{Flags: dataFlags(l.app), Actions: actions, Web: l.openWeb, WebPage: l.webPage,
+	return console.Options{Flags: l.app.DataFlags(), Actions: actions, Web: l.openWeb, WebPage: l.webPage,
 		Viewer: viewer}
-}
-
-// dataFlags returns the flags of commands that use the same data, without those that the configuration file
-// sets.
-func dataFlags(a *cli.App) (flags []string) {
-	names := []string{"data_dir"}
-	if a.Cluster() != nil {
-		names = append(names, "address", "namespace", "profile", "task_queue", "store", "codec_endpoint")
-	}
-	for _, l := range a.SettingLines() {
-		where, _, _ := strings.Cut(l.Source, " ")
-		if slices.Contains(names, l.Name) && (where == "flag" || where == "env") {
-			flags = append(flags, "--"+strings.ReplaceAll(l.Name, "_", "-"), l.Value)
-		}
-	}
-	return flags
 }
 
 // viewer returns the command of this program that shows history files.

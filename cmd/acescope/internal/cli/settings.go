@@ -403,3 +403,18 @@ func (a *App) SettingLines() []SettingLine {
 	}
 	return out
 }
+
+// dataSettings are those that choose the data of a command, besides the data directory, on a cluster.
+var dataSettings = []string{"address", "namespace", "profile", "task_queue", "store", "codec_endpoint"}
+
+// DataFlags returns the flags with which another command uses the same data. It leaves out what the
+// configuration file sets.
+func (a *App) DataFlags() (flags []string) {
+	for i, l := range a.SettingLines() {
+		chooses := l.Name == "data_dir" || a.Cluster() != nil && slices.Contains(dataSettings, l.Name)
+		if chooses && a.Settings.Sources[l.Name].level >= fromEnv {
+			flags = append(flags, "--"+a.Settings.settings[i].Name, l.Value)
+		}
+	}
+	return flags
+}

@@ -72,6 +72,23 @@ func TestWantsCluster(t *testing.T) {
 	}
 }
 
+// TestDataFlags checks that a copied command gets the data that a flag or the environment chose, and no other
+// setting.
+func TestDataFlags(t *testing.T) {
+	for want, c := range map[string]struct{ args, env []string }{
+		"--data-dir /d": {[]string{"--data-dir", "/d", "--theme", "paper"}, []string{"TEMPORAL_ADDRESS=x:1"}},
+		"--data-dir /e": {nil, []string{"ACESCOPE_DATA_DIR=/e"}},
+		"--address x:1 --namespace n": {[]string{"--namespace", "n", "--refresh", "1s"},
+			[]string{"TEMPORAL_ADDRESS=x:1"}},
+		"": {nil, nil},
+	} {
+		a := &App{Settings: *resolved(t, "store = \"file:///s\"\n", c.args, c.env)}
+		if got := strings.Join(a.DataFlags(), " "); got != want {
+			t.Errorf("%v %v: %q, want %q", c.args, c.env, got, want)
+		}
+	}
+}
+
 func resolved(t *testing.T, file string, args, env []string) *Settings {
 	t.Helper()
 	a := &App{}
