@@ -183,14 +183,13 @@ func (fs *Forks) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Bin
 	})
 }
 
-// ForkMarkedOf is [Forks.ForkOf] for a screen that marks runs: the key forks the marked runs if there are
-// some.
+// ForkMarkedOf is [Forks.ForkOf] for a screen that marks runs: the key prefers the marked runs.
 func (fs *Forks) ForkMarkedOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
 	return forkBinding(view, "fork the marked runs, or the run under the cursor, with changes", "fork",
 		fs.markedOr(fs.ForkOf(view, at).Do))
 }
 
-// markedOr returns an action that forks the marked runs, or does another if there are none.
+// markedOr returns an action that forks the marked runs, or without marks does the other.
 func (fs *Forks) markedOr(other func(tui.Shell) tea.Cmd) func(tui.Shell) tea.Cmd {
 	return func(s tui.Shell) tea.Cmd {
 		if fs.actor.hasMarks() {
