@@ -19,6 +19,7 @@ type common struct {
 	query  string
 	rows   *runs.Run // first of the compared rows
 	count  int
+	at     time.Time         // when they were compared
 	values map[string]string // the value that all rows have, by column
 	varied map[string]bool   // columns whose values differed
 	lead   string            // words that the subjects begin with, "" for none
@@ -34,6 +35,12 @@ const commonRows = 3
 // maxNameWidth is the largest width of a run's name beside a subject.
 const maxNameWidth = 30
 
+// More rows than manyRows, which change all the time, are compared every compareEvery only.
+const (
+	manyRows     = 1000
+	compareEvery = time.Second
+)
+
 // look takes new rows and reports whether anything changed.
 func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 	rows := list.Rows
@@ -43,11 +50,14 @@ func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 	if len(rows) == 0 || c.rows == &rows[0] && c.count == len(rows) && c.query == list.Query {
 		return false
 	}
+	if c.query == list.Query && c.varied != nil && len(rows) > manyRows && now.Sub(c.at) < compareEvery {
+		return false
+	}
 	before := *c
 	if c.varied == nil || c.query != list.Query {
 		*c = common{query: list.Query, varied: map[string]bool{}}
 	}
-	c.rows, c.count = &rows[0], len(rows)
+	c.rows, c.count, c.at = &rows[0], len(rows), now
 	c.values = map[string]string{}
 	for _, column := range DefaultColumns(s.Glyphs)[1:] {
 		if column.changes || c.varied[column.ID] {
