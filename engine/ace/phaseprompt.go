@@ -21,6 +21,9 @@ type PhasePrompt struct {
 // DefaultPrompt is the name of the built-in prompt, which a phase has unless the input sets another.
 const DefaultPrompt = "default"
 
+// Builtin is the name of the provider that asks no model, costs nothing and takes no phase prompt.
+const Builtin = "builtin"
+
 // String returns "name@version", or for a text from a file its name and the beginning of its hash.
 func (p *PhasePrompt) String() string {
 	switch {

@@ -214,7 +214,7 @@ func (k *promptStep) run(s *scope, step *Step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	call.Provider = cmp.Or(call.Provider, s.flow.defaults.Provider, DefaultProvider)
+	call.Provider = cmp.Or(call.Provider, s.flow.defaults.Provider, ace.Builtin)
 	call.Model = cmp.Or(call.Model, s.flow.defaults.Model)
 	if call.Attachments, err = k.attachments(s); err != nil {
 		return nil, err
@@ -238,8 +238,6 @@ func (s *scope) texts(list []textInto) (err error) {
 	return nil
 }
 
-// DefaultProvider is the provider of prompts without one.
-const DefaultProvider = "builtin"
 
 // agentStep asks an agent's CLI.
 type agentStep struct {

@@ -67,13 +67,10 @@ func reasonOf(s *ace.State, sum *ace.Summary) Reason {
 	return r
 }
 
-// builtin is the provider of the built-in learner.
-const builtin = "builtin"
-
 // earlierCause returns what the built-in learner states as the cause today, from the insights that it wrote
 // before it stated causes, or "".
 func earlierCause(s *ace.State) string {
-	if s.Input.ProviderOf(ace.PhaseReflector) != builtin {
+	if s.Input.ProviderOf(ace.PhaseReflector) != ace.Builtin {
 		return ""
 	}
 	for _, c := range earlierCauses {

@@ -100,7 +100,7 @@ func TestCausesOfEarlierVersions(t *testing.T) {
 			"no formula to learn: none is named, or the label is not a number"},
 	} {
 		insights, want := c.insights, c.want
-		s := &ace.State{Input: ace.TaskInput{Provider: builtin}}
+		s := &ace.State{Input: ace.TaskInput{Provider: ace.Builtin}}
 		s.Insights, s.Plan = wrong+insights, unknown
 		if got := reasonOf(s, nil).Cause; got != want {
 			t.Errorf("%s: %q, want %q", insights, got, want)

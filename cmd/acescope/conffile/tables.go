@@ -136,7 +136,7 @@ func (p *parser) readProviders(value any) {
 }
 
 func (p *parser) readProvider(provider *Provider, value any) error {
-	if !providerName.MatchString(provider.Name) || provider.Name == "builtin" {
+	if !providerName.MatchString(provider.Name) || provider.Name == ace.Builtin {
 		return errors.New("a name has lower-case letters, digits, dots, dashes and underscores, and must not be builtin")
 	}
 	table, _ := value.(map[string]any)

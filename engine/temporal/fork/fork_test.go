@@ -88,7 +88,7 @@ func TestEstimate(t *testing.T) {
 		!reflect.DeepEqual(p.Unknown, []ace.Phase{"skills", "reflector", "curator"}) {
 		t.Errorf("%+v, %v", p, err)
 	}
-	p, err = o.Plan(fork.Point{Phase: ace.PhaseReflector}, fork.Changes{Provider: text(fork.Free)})
+	p, err = o.Plan(fork.Point{Phase: ace.PhaseReflector}, fork.Changes{Provider: text(ace.Builtin)})
 	if err != nil || p.Costs() || p.Estimate != (ace.Usage{}) ||
 		p.Changed["provider"] != (ace.ForkChange{From: "scripted", To: "builtin"}) {
 		t.Errorf("%+v, %v", p, err)

@@ -11,9 +11,6 @@ import (
 	"acescope/engine/ace"
 )
 
-// Free is the provider that costs nothing.
-const Free = "builtin"
-
 // Plan is a planned fork.
 type Plan struct {
 	WorkflowID string    `json:"of"`     // of the original
@@ -49,7 +46,7 @@ type Step struct {
 // Costs reports whether a step to rerun may cost money.
 func (p *Plan) Costs() bool {
 	for _, s := range p.Rerun {
-		if s.Provider != "" && s.Provider != Free {
+		if s.Provider != "" && s.Provider != ace.Builtin {
 			return true
 		}
 	}

@@ -329,7 +329,7 @@ func ShortChange(c ace.ForkChange) string {
 func costText(p *fork.Plan) string {
 	switch {
 	case !p.Costs():
-		return "nothing: " + fork.Free + " calls no language model"
+		return "nothing: " + ace.Builtin + " calls no language model"
 	case p.Estimate == (ace.Usage{}):
 		return "an unknown amount: the original has no usage data"
 	}

@@ -11,7 +11,6 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
 	"acescope/engine/learning/model"
-	"acescope/engine/temporal/fork"
 )
 
 // addProtocol adds the flags that say how models are asked and what that may cost.
@@ -48,7 +47,7 @@ func (f *runFlags) checkPrice(a *cli.App) error {
 		provider, _ := f.providerOf(phase)
 		name := cmp.Or(f.Models[string(phase)], f.modelName(known))
 		served := slices.ContainsFunc(known, func(p model.Provider) bool { return p.Name() == provider })
-		if served && provider != fork.Free && cli.Prices(a.Settings.File).ForModel(name) == nil {
+		if served && provider != ace.Builtin && cli.Prices(a.Settings.File).ForModel(name) == nil {
 			return cli.UsageError(
 				"--max-cost: the price of the model %q is not known: add it as [[prices]] to "+
 					"config.toml, or use --max-tokens", name)

@@ -125,7 +125,7 @@ func (f runFlags) modelName(known []model.Provider) string {
 	}
 	i := slices.IndexFunc(names, func(name string) bool {
 		_, ok := ace.BlueprintOf(name)
-		return !ok && name != fork.Free
+		return !ok && name != ace.Builtin
 	})
 	name, _ := DefaultModel(names[max(i, 0)], known)
 	return cmp.Or(name, f.Models[string(ace.PhaseGenerator)])

@@ -110,7 +110,7 @@ func runCommand(a *cli.App, f *runFlags) *cobra.Command {
 
 // addProviderFlags adds the flags that say what executes the phases and how their answers are graded.
 func (f *runFlags) addProviderFlags(a *cli.App, fs *pflag.FlagSet) {
-	fs.StringVar(&f.Provider, "provider", "builtin",
+	fs.StringVar(&f.Provider, "provider", ace.Builtin,
 		"provider of the phases; \"acescope doctor\" lists them; blueprint:NAME is your program, see docs/guides/workers.md")
 	fs.StringArrayVar(&f.phases, "phase", nil,
 		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")

@@ -38,7 +38,7 @@ func New() model.Provider { return learner{} }
 // learner has no state: all knowledge is in the playbook.
 type learner struct{}
 
-func (learner) Name() string { return "builtin" }
+func (learner) Name() string { return ace.Builtin }
 
 func (learner) DefaultModel() string { return "builtin-recipes-1" }
 
