@@ -99,7 +99,7 @@ func TestOverviewOpens(t *testing.T) {
 	}
 	sc := newOverview(t, busy(), 120, 40)
 	sc.has("+69.5 pp)")
-	for row, title := range []string{"Cost by day", "Cost by week", "Cost by experiment", "Cost by model"} {
+	for row, title := range []string{"Cost by day", "Cost by experiment", "Cost by model"} {
 		opened := newOverview(t, busy(), 200, 50)
 		opened.press(append([]string{"]", "]", "]", "]"}, append(repeated("j", row), "enter")...)...)
 		opened.has(title)

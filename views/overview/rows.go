@@ -116,10 +116,12 @@ func (v *overview) experiments() console.Section {
 func (v *overview) alone() console.Section {
 	s := console.Section{Name: "Other open runs", Limit: experimentLimit,
 		Remark: widget.If(v.listing.Runs.Query != "", "of the filter", "")}
-	for _, r := range v.listing.Runs.Rows {
-		if !r.Open() || r.Experiment != "" || r.Type == ace.ExperimentWorkflow {
+	all := v.listing.Runs.Rows
+	for i := range all { // a copy of each of ten thousand runs takes too long to draw
+		if !all[i].Close.IsZero() || all[i].Experiment != "" || all[i].Type == ace.ExperimentWorkflow {
 			continue
 		}
+		r := all[i]
 		s.Rows = append(s.Rows, console.Row{Run: r,
 			Cells: func(s theme.Styles, _ int, now time.Time) []widget.SizedCell {
 				status := console.StatusMark(r, s)
@@ -222,7 +224,7 @@ func (v *overview) learned() console.Section {
 // maxVersions bounds the listed versions; the screen of playbooks lists all.
 const maxVersions = 20
 
-// costSection sums up what runs cost: today and this week, by experiment and by model of this week.
+// costSection sums up what runs cost: today and this week, in all and by experiment and model.
 type costSection struct {
 	of   *costs.Costs
 	day  string
@@ -234,27 +236,30 @@ func (c *costSection) section(nav *console.Navigation, of *costs.Costs, now time
 	if day := transcripts.Today(now); of != nil && (c.of != of || c.day != day) {
 		c.of, c.day, c.rows = of, day, costRows(nav, of.Rows, day)
 	}
-	return console.Section{Name: "Cost", Limit: costLimit, Rows: c.rows}
+	return console.Section{Name: "Cost and tokens", Limit: costLimit, Rows: c.rows}
 }
 
-// costRows returns the rows: today and this week, then the experiments and the models of the week.
+// costRows returns the sum of the week, then the experiments and the models that cost most in it.
 func costRows(nav *console.Navigation, all []*transcripts.Session, day string) (rows []console.Row) {
-	week := transcripts.CostQuery{By: transcripts.ByWeek, Key: transcripts.ByWeek.Period(day)}
-	_, today := transcripts.Costs(all, transcripts.ByDay,
-		transcripts.CostQuery{By: transcripts.ByDay, Key: day})
-	experiments, total := transcripts.Costs(all, transcripts.ByExperiment, week)
-	models, _ := transcripts.Costs(all, transcripts.ByModel, week)
-	if total.Sessions == 0 {
-		return nil
-	}
-	today.Key, total.Key = day, week.Key
-	rows = []console.Row{costRow(nav, transcripts.ByDay, "today", "", today),
-		costRow(nav, week.By, "this week", "", total)}
-	for _, e := range experiments[:min(len(experiments), maxCosts)] {
-		rows = append(rows, costRow(nav, transcripts.ByExperiment, "this week", cmp.Or(e.Key, "no experiment"), e))
-	}
-	for _, m := range models[:min(len(models), maxCosts)] {
-		rows = append(rows, costRow(nav, transcripts.ByModel, "this week", m.Key, m))
+	thisWeek := transcripts.CostQuery{By: transcripts.ByWeek, Key: transcripts.ByWeek.Period(day)}
+	thisDay := transcripts.CostQuery{By: transcripts.ByDay, Key: day}
+	for _, by := range []transcripts.By{transcripts.ByExperiment, transcripts.ByModel} {
+		week, total := transcripts.Costs(all, by, thisWeek)
+		ofDay, today := transcripts.Costs(all, by, thisDay)
+		switch {
+		case total.Sessions == 0:
+			return nil
+		case rows == nil:
+			total.Key = day
+			rows = []console.Row{costRow(nav, transcripts.ByDay, "all", today, total)}
+		}
+		for _, c := range week[:min(len(week), maxCosts)] {
+			today = transcripts.Cost{}
+			if i := slices.IndexFunc(ofDay, func(d transcripts.Cost) bool { return d.Key == c.Key }); i >= 0 {
+				today = ofDay[i]
+			}
+			rows = append(rows, costRow(nav, by, cmp.Or(c.Key, "no experiment"), today, c))
+		}
 	}
 	return rows
 }
@@ -262,20 +267,26 @@ func costRows(nav *console.Navigation, all []*transcripts.Session, day string) (
 // maxCosts bounds the experiments and the models; the screen of costs lists all.
 const maxCosts = 3
 
-// costRow is the cost of a period, or of an experiment or a model in it. It opens the row of its unit.
-func costRow(nav *console.Navigation, by transcripts.By, period, of string, c transcripts.Cost) console.Row {
-	return console.Row{What: "cost", Content: strconv.FormatFloat(c.CostUSD, 'f', -1, 64),
+// costRow is the cost of an experiment or a model. It opens its row on the screen of costs.
+func costRow(nav *console.Navigation, by transcripts.By, of string, today, week transcripts.Cost) console.Row {
+	return console.Row{What: "cost", Content: strconv.FormatFloat(week.CostUSD, 'f', -1, 64),
 		Open: func(s tui.Shell) tea.Cmd {
-			nav.CostBy, nav.CostKey = by, c.Key
+			nav.CostBy, nav.CostKey = by, week.Key
 			s.Open("cost")
 			return nil
 		},
 		Cells: func(s theme.Styles, _ int, _ time.Time) []widget.SizedCell {
-			u := c.Totals.Usage()
-			return []widget.SizedCell{{period, 10, s.Muted}, {text.Safe(of, " "), 0, s.Text},
-				{console.CostCell(u, s.Glyphs), -9, s.Strong},
-				{ace.Count(u.InputTokens+u.OutputTokens, "token"), -17, s.Muted},
-				{ace.Count(c.Sessions, "run"), -10, s.Muted}}
+			cells := []widget.SizedCell{{text.Safe(of, " "), 0, s.Text}}
+			for _, period := range []struct {
+				name string
+				transcripts.Cost
+			}{{"today", today}, {"week", week}} {
+				u := period.Totals.Usage()
+				cells = append(cells, widget.SizedCell{period.name, -6, s.Muted},
+					widget.SizedCell{console.CostCell(u, s.Glyphs), -8, s.Strong},
+					widget.SizedCell{text.ShortCount(u.InputTokens + u.OutputTokens), -5, s.Muted})
+			}
+			return cells
 		}}
 }
 
