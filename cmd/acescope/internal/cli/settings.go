@@ -152,7 +152,7 @@ func (s *Settings) declare() {
 func (s *Settings) consoleFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Theme, "theme", theme.Auto,
 		`color theme of the console; "acescope config themes" lists them`)
-	f.BoolVar(&s.Mouse, "mouse", false, "enable the mouse in the console")
+	f.BoolVar(&s.Mouse, "mouse", true, "use the mouse in the console; M turns it on and off")
 	f.BoolVar(&s.ReadOnly, "read-only", false, "disable every action of the console that changes something")
 	f.DurationVar(&s.Refresh, "refresh", cluster.DefaultInterval,
 		"interval between reads of the run list, 500ms to 1h")
