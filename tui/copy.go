@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -31,16 +32,28 @@ type copiedMsg struct {
 	err        error
 }
 
-// copiesOf lists what a view can copy, the default first.
+// copiesOf lists what a view can copy, the default first. Of equal texts it lists the first, with the keys of
+// all.
 func copiesOf(v View) (list []Copy) {
+	var all []Copy
 	if c, ok := v.(Copier); ok {
 		what, text := c.Copy()
-		list = append(list, Copy{"y", what, text})
+		all = append(all, Copy{"y", what, text})
 	}
 	if c, ok := v.(MultiCopier); ok {
-		list = append(list, c.Copies()...)
+		all = append(all, c.Copies()...)
 	}
-	return slices.DeleteFunc(list, func(c Copy) bool { return c.Text == "" })
+	for _, c := range all {
+		same := slices.IndexFunc(list, func(l Copy) bool { return l.Text == c.Text })
+		switch {
+		case c.Text == "":
+		case same >= 0:
+			list[same].Key += " " + c.Key
+		default:
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // clipboard copies texts to the system clipboard, or through the terminal if that fails.
@@ -54,20 +67,20 @@ func (c *clipboard) menu(list []Copy) *dialog {
 	d := &dialog{title: "Copy", answers: []answer{{[]string{"esc", "q"}, nil}},
 		hints: []hint{{"esc", "close"}}}
 	for i, form := range list {
-		keys := []string{form.Key}
+		keys := strings.Fields(form.Key)
 		if i == 0 {
 			keys = append(keys, "enter")
 		}
 		d.answers = append(d.answers, answer{keys, func(Shell) tea.Cmd { return c.copy(form) }})
 	}
 	d.draw = func(s theme.Styles, width int, _ time.Time) (above, lines, below []string) {
-		w := 0
+		w, keys := 0, 0
 		for _, c := range list {
-			w = max(w, text.Width(c.What))
+			w, keys = max(w, text.Width(c.What)), max(keys, len(c.Key))
 		}
 		for _, c := range list {
 			l := text.Line{Max: min(width, 100), Tail: s.Glyphs.Ellipsis}
-			l.Add(s.Key, c.Key+"  ").Add(s.Text, text.Fit(text.Safe(c.What, " "), w, "")+"  ")
+			l.Add(s.Key, text.Fit(c.Key, keys, "")+"  ").Add(s.Text, text.Fit(text.Safe(c.What, " "), w, "")+"  ")
 			l.Add(s.Muted, text.Safe(text.Cut(c.Text, 400, ""), " "))
 			lines = append(lines, l.String(s.Text))
 		}

@@ -144,7 +144,7 @@ func TestCopyMenu(t *testing.T) {
 	})
 	m := sized(t, o, 100, 30)
 	give(m, "y")
-	wants(t, m, "y  its line  q-1", "i  its ID")
+	wants(t, m, "y i  its line  q-1")
 	if out := exact(t, m); strings.Contains(out, "answer") {
 		t.Errorf("an answer without a text is offered:\n%s", out)
 	}

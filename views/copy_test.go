@@ -30,7 +30,7 @@ func TestCopiesOfRun(t *testing.T) {
 		}
 	}
 	sc.press("y")
-	sc.has("c  command      acescope show q-00006")
+	sc.has("c    command      acescope show q-00006")
 	sc.press("esc", "1")
 	st := newStore(full(6))
 	sc = newScreenOf(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC,
