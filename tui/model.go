@@ -275,6 +275,8 @@ func (m *Model) Open(screen string) {
 	m.layout()
 }
 
+func (m *Model) OnReturn(restore func()) { m.panes.onReturn(restore) }
+
 func (m *Model) Focus(pane int) {
 	m.panes.focus(pane)
 	m.layout()

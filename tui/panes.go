@@ -35,16 +35,22 @@ const maxTrail = 32
 // place is a screen and the focused pane on it.
 type place struct{ screen, focus int }
 
+// step is a place that was left. restore, if set, runs when esc leads back to it.
+type step struct {
+	place
+	restore func()
+}
+
 // panes navigates between screens and their panes, and lays them out.
 type panes struct {
 	screens []Screen
 	all     viewList // of all screens, each once
 	at      place
-	trail   []place // where esc leads, newest last
-	seen    []int   // by screen: the pane that had the focus last
-	zoomed  []bool  // by screen
-	shares  []int   // by screen: the first pane's share in percent, 0 for the screen's own
-	started bool    // a [Starter] named the current screen
+	trail   []step // where esc leads, newest last
+	seen    []int  // by screen: the pane that had the focus last
+	zoomed  []bool // by screen
+	shares  []int  // by screen: the first pane's share in percent, 0 for the screen's own
+	started bool   // a [Starter] named the current screen
 
 	top, width, height int  // the area of the screen that panes fill
 	stale              bool // the data is older than it looks
@@ -115,7 +121,7 @@ func (p *panes) jump(name string) {
 		return
 	}
 	detail := p.screens[i].Detail || p.screens[i].Aside
-	before := slices.IndexFunc(p.trail, func(at place) bool { return at.screen == i })
+	before := slices.IndexFunc(p.trail, func(at step) bool { return at.screen == i })
 	switch {
 	case !detail:
 		p.trail = nil
@@ -154,11 +160,21 @@ func (p *panes) cycle() { p.focus((p.at.focus + 1) % len(p.views())) }
 
 // back goes to the previous place, or to the first pane of the first screen.
 func (p *panes) back() {
-	to := place{}
+	to := step{}
 	if n := len(p.trail); n > 0 {
 		to, p.trail = p.trail[n-1], p.trail[:n-1]
 	}
-	p.goTo(to, false)
+	p.goTo(to.place, false)
+	if to.restore != nil {
+		to.restore()
+	}
+}
+
+// onReturn sets what runs when esc leads back to the newest place of the trail.
+func (p *panes) onReturn(restore func()) {
+	if n := len(p.trail); n > 0 {
+		p.trail[n-1].restore = restore
+	}
 }
 
 // leave clears the filter of the focused view, or goes back. It returns what it cleared, or "".
@@ -176,7 +192,7 @@ func (p *panes) goTo(to place, trail bool) {
 		return
 	}
 	if trail {
-		p.trail = append(p.trail, p.at)
+		p.trail = append(p.trail, step{place: p.at})
 		p.trail = p.trail[max(0, len(p.trail)-maxTrail):]
 	}
 	before := p.views()

@@ -175,6 +175,8 @@ type Shell interface {
 	Wait(*Waiting)
 	// Open shows another screen by name; esc leads back.
 	Open(screen string)
+	// OnReturn sets what runs when esc leads back to the place from which the last screen was opened.
+	OnReturn(restore func())
 	// Focus moves the focus to a pane of the screen by number, from 0, or to the last one if there are fewer.
 	Focus(pane int)
 	// Note shows a message in the status line for a while.

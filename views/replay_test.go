@@ -157,6 +157,11 @@ func TestReplayBullets(t *testing.T) {
 	if got := sc.last("select "); got != "ace/q-0 r-0" {
 		t.Errorf("selected %s", got)
 	}
+	sc.press("esc")
+	sc.has("▸9 replay")
+	if got, step := sc.last("select "), sc.last("step to "); got != "w-1 r-1" || step != "17" {
+		t.Errorf("esc led back to %s, %s", got, step)
+	}
 }
 
 // Both panes fill every size exactly, also without data.

@@ -171,7 +171,7 @@ func (v *pane) Bindings() []tui.Binding {
 	at := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
 		return console.Key("replay."+name, help, short, do, keys...)
 	}
-	author := console.Key("replay.author", "open the run that added the bullet at the cursor", "author",
+	author := console.Key("replay.author", "open the run that added the bullet at the cursor; esc leads back", "author",
 		v.openAuthor, "A")
 	return append(v.forks.ForkAt("replay", v.forkPoint),
 		b("next", "next event; after the last one, the next run of the chain", "event",
@@ -280,12 +280,20 @@ func (v *pane) toTimeline(s tui.Shell) {
 	if v.data == nil || v.data.Frame == nil {
 		return
 	}
-	if d := v.data; d.RunID != d.Selected {
-		v.nav.Show(runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, TaskID: d.About.TaskID,
-			Type: d.About.WorkflowType})
+	if v.data.RunID != v.data.Selected {
+		v.nav.Show(v.run())
 	}
 	v.nav.Event = v.data.Frame.EventID
 	s.Open("timeline")
+}
+
+// run returns the run of the chain that is shown.
+func (v *pane) run() runs.Run {
+	d := v.data
+	if d.RunID == d.Selected {
+		return v.nav.Selected.Run
+	}
+	return runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, TaskID: d.About.TaskID, Type: d.About.WorkflowType}
 }
 
 func (v *pane) Copy() (what, copied string) {
@@ -383,7 +391,14 @@ func (v *pane) openAuthor(s tui.Shell) tea.Cmd {
 	if by == nil {
 		return nil
 	}
-	return v.nav.OpenRun(s, runs.Run{WorkflowID: by.WorkflowID, RunID: by.RunID, TaskID: by.TaskID})
+	from := v.run()
+	event := v.data.Frame.EventID
+	cmd := v.nav.OpenRun(s, runs.Run{WorkflowID: by.WorkflowID, RunID: by.RunID, TaskID: by.TaskID})
+	s.OnReturn(func() {
+		v.nav.Show(from)
+		v.feed.StepTo(event)
+	})
+	return cmd
 }
 
 func (v *pane) openBullet(s tui.Shell) {
