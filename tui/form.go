@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
@@ -43,8 +44,11 @@ type Field struct {
 	Lines       bool // the value may have several lines, which $EDITOR edits
 	// Text, if set, is the text that the value names. $EDITOR edits it.
 	Text *NamedText
-	// Complete, if set, lists values to choose from for what is typed, besides Options.
-	Complete func(typed string) []string
+	// Complete, if set, lists values to choose from for what is typed, besides Options. It gets the values of
+	// all fields.
+	Complete func(typed string, all Values) []string
+	// Follow, if set, proposes a value. The field has that of the other values until another is typed.
+	Follow func(Values) string
 	// Shown, if set, reports whether the field applies to the other values.
 	Shown func(Values) bool
 }
@@ -278,9 +282,9 @@ func (f *form) complete() tea.Cmd {
 	if field.Complete == nil {
 		return nil
 	}
-	at := f.at
+	at, values := f.at, f.values()
 	return func() tea.Msg {
-		found := fitting(field.Complete(typed))
+		found := fitting(field.Complete(typed, values))
 		return formMsg{f, func(*forms, Shell) tea.Cmd {
 			if f.at == at && f.value(at) == typed {
 				f.options = append(fitting(field.Options), found...)
@@ -331,7 +335,13 @@ func (f *form) turn(by int) tea.Cmd {
 	options := f.field().Options
 	n := len(options)
 	at := slices.Index(options, f.value(f.at))
+	before := f.typed()
 	f.set(f.at, options[(max(at, 0)+by+n)%n])
+	for i, field := range f.spec.Fields {
+		if field.Follow != nil && f.value(i) == field.Follow(before) {
+			f.set(i, field.Follow(f.typed()))
+		}
+	}
 	return f.changed()
 }
 
@@ -371,6 +381,10 @@ func (f *form) key(k tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+p":
 		return f.choose(-1)
 	case "left", "right", "space":
+		in := f.inputs[f.at]
+		if name == "right" && len(f.options) > 0 && in.Position() == utf8.RuneCountInString(in.Value()) {
+			return f.choose(1)
+		}
 		if f.field().Fixed {
 			by := 1
 			if name == "left" {
@@ -563,7 +577,7 @@ func (f *form) hints() []hint {
 	case field.Fixed:
 		list = append(list, hint{"left/right", "choose"})
 	case len(f.options) > 0:
-		list = append(list, hint{"ctrl+n", "choose"})
+		list = append(list, hint{"right", "choose"})
 	}
 	if field := f.field(); field.Lines || field.Text != nil {
 		list = append(list, hint{"ctrl+e", "edit in $EDITOR"})

@@ -14,18 +14,24 @@ import (
 
 const formField = "to"
 
+// exportEnds are the ends of the proposed file names, by form; a skill is a folder.
+var exportEnds = map[string]string{"json": ".json", "skillbook": ".json", "ace": ".txt", "text": ".txt",
+	"claude-md": ".md", "agents-md": ".md"}
+
 // exportHints explain the forms of [playbook.ExportForms].
 const exportHints = "json can be read again; skill, claude-md and agents-md are for coding agents"
 
 // AskExport opens the form that writes a version of a playbook, as BRANCH@N, to a file.
 func (a *Actor) AskExport(s tui.Shell, version string) tea.Cmd {
 	branch, _, _ := strings.Cut(version, "@")
+	proposed := func(v tui.Values) string { return path.Base(branch) + exportEnds[v[formField]] }
+	first := tui.Values{formField: playbook.ExportForms()[0]}
 	return s.Fill(tui.Form{Title: "Export playbook " + version, Name: "export " + branch, Verb: "write the file",
 		Fields: []tui.Field{
-			{Name: fileField, Label: "File", Value: path.Base(branch) + ".json", Complete: completeFiles,
-				Hint: "for a skill, a folder"},
-			{Name: formField, Label: "Form", Value: playbook.ExportForms()[0],
-				Options: playbook.ExportForms(), Fixed: true, Hint: "left, right choose"},
+			{Name: fileField, Label: "File", Value: proposed(first), Follow: proposed,
+				Complete: completeFiles, Hint: "for a skill, a folder"},
+			{Name: formField, Label: "Form", Value: first[formField], Options: playbook.ExportForms(),
+				Fixed: true, Hint: "left, right choose"},
 		},
 		Check: func(v tui.Values) tui.Report {
 			file := strings.TrimSpace(v[fileField])

@@ -42,7 +42,7 @@ func (f forkForm) fields() []tui.Field {
 		{Name: promptField, Label: "Prompt", Lines: true, Hint: "ctrl+e opens $EDITOR"},
 		{Name: "label", Label: "Expected answer", Hint: "grades the answer"},
 		{Name: "provider", Label: "Provider", Complete: f.choices("provider"), Hint: "of all phases"},
-		{Name: "model", Label: "Model", Complete: f.models, Hint: "of all phases"},
+		{Name: "model", Label: "Model", Complete: f.models("provider"), Hint: "of all phases"},
 		{Name: "playbook", Label: "Playbook", Complete: f.playbooks, Hint: "branch, version, file"},
 	}
 	for i, phase := range provided() {
@@ -51,8 +51,8 @@ func (f forkForm) fields() []tui.Field {
 		fields = append(fields,
 			tui.Field{Name: "steps." + phase, Label: label + " provider", Complete: f.choices("provider"),
 				Shown: reruns, Hint: "empty: as above"},
-			tui.Field{Name: "models." + phase, Label: label + " model", Complete: f.models, Shown: reruns,
-				Hint: "empty: as above"},
+			tui.Field{Name: "models." + phase, Label: label + " model", Shown: reruns,
+				Complete: f.models("steps."+phase, "provider"), Hint: "empty: as above"},
 			f.prompt(phase, reruns))
 	}
 	if f.several {
@@ -72,7 +72,7 @@ func (f forkForm) fields() []tui.Field {
 // prompt is the field for the prompt of a phase.
 func (f forkForm) prompt(phase string, reruns func(tui.Values) bool) tui.Field {
 	field := f.phasePrompt(phase)
-	field.Shown = reruns
+	field.Shown = func(v tui.Values) bool { return reruns(v) && asksModel(phase)(v) }
 	return field
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -28,8 +29,8 @@ type LaunchActions interface {
 	Launch(ctx context.Context, args []string) (runs.Run, error)
 	// StartDemo starts an experiment on generated problems.
 	StartDemo(ctx context.Context) error
-	// Choices lists the known values of a field: dataset, provider, model, playbook, experiment or
-	// prompts.PHASE.
+	// Choices lists the known values of a field: dataset, provider, model, model.PROVIDER, playbook,
+	// experiment or prompts.PHASE.
 	Choices(ctx context.Context, field string) []string
 	PromptActions
 }
@@ -93,7 +94,7 @@ func (l launch) fields() []tui.Field {
 		{Name: promptField, Label: "Prompt", Lines: true, Hint: "ctrl+e opens $EDITOR", Shown: isTask},
 		{Name: "expected", Label: "Expected answer", Hint: "grades the answer", Shown: isTask},
 		{Name: "provider", Label: "Provider", Complete: l.choices("provider"), Hint: "model server or agent"},
-		{Name: "model", Label: "Model", Complete: l.models, Hint: "empty: its default"},
+		{Name: "model", Label: "Model", Complete: l.models("provider"), Hint: "empty: its default"},
 		{Name: "playbook", Label: "Playbook", Complete: l.playbooks, Hint: "empty: an empty one"},
 		{Name: "epochs", Label: "Epochs", Number: true, Shown: isExperiment, Hint: "passes over the data"},
 		{Name: "adapter", Label: "Adapter", Options: []string{string(ace.Offline), string(ace.Online)},
@@ -119,31 +120,51 @@ func (l launch) fields() []tui.Field {
 	return fields
 }
 
-func (l launch) choices(field string) func(string) []string {
-	return func(string) []string { return l.Actions.Choices(l.Context, field) }
+func (l launch) choices(field string) func(string, tui.Values) []string {
+	return func(string, tui.Values) []string { return l.Actions.Choices(l.Context, field) }
+}
+
+// asksModel reports whether the provider of a phase follows a prompt.
+func asksModel(phase string) func(tui.Values) bool {
+	return func(v tui.Values) bool { return cmp.Or(v["steps."+phase], v["provider"]) != ace.Builtin }
 }
 
 // phasePrompt returns the field for the prompt of a phase.
 func (l launch) phasePrompt(phase string) tui.Field {
 	return tui.Field{Name: promptOf + phase, Label: capital(phase) + " prompt",
-		Complete: l.choices(promptOf + phase), Text: l.texts.field(ace.Phase(phase)), Hint: "ctrl+e edits"}
+		Complete: l.choices(promptOf + phase), Text: l.texts.field(ace.Phase(phase)), Hint: "ctrl+e edits",
+		Shown: asksModel(phase)}
 }
 
-// models lists the models of providers and of loaded runs.
-func (l launch) models(string) []string {
-	list := append(l.Actions.Choices(l.Context, "model"), l.seen...)
-	slices.Sort(list)
-	return slices.Compact(list)
+// models lists the models for the first provider that the fields name: its default and those of loaded runs,
+// without the defaults of other providers.
+func (l launch) models(fields ...string) func(string, tui.Values) []string {
+	return func(_ string, v tui.Values) []string {
+		list := l.Actions.Choices(l.Context, "model")
+		provider := ""
+		for _, f := range fields {
+			provider = cmp.Or(provider, v[f])
+		}
+		seen := l.seen
+		if provider != "" {
+			others := list
+			list = l.Actions.Choices(l.Context, "model."+provider)
+			seen = slices.DeleteFunc(slices.Clone(seen), func(m string) bool { return slices.Contains(others, m) })
+		}
+		list = append(list, seen...)
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
 }
 
 // datasets lists stored data sets and files.
-func (l launch) datasets(typed string) []string {
-	return append(l.Actions.Choices(l.Context, "dataset"), completeFiles(typed)...)
+func (l launch) datasets(typed string, v tui.Values) []string {
+	return append(l.Actions.Choices(l.Context, "dataset"), completeFiles(typed, v)...)
 }
 
 // playbooks lists branches and files.
-func (l launch) playbooks(typed string) []string {
-	return append(l.Actions.Choices(l.Context, "playbook"), completeFiles(typed)...)
+func (l launch) playbooks(typed string, v tui.Values) []string {
+	return append(l.Actions.Choices(l.Context, "playbook"), completeFiles(typed, v)...)
 }
 
 // args returns the arguments of acescope run. Defaults are left out.
@@ -235,7 +256,7 @@ const launchTimeout = 2 * time.Minute
 const maxFiles = 200
 
 // completeFiles lists the files and directories that complete a typed path. It does I/O.
-func completeFiles(typed string) (list []string) {
+func completeFiles(typed string, _ tui.Values) (list []string) {
 	dir, base := filepath.Split(typed)
 	entries, err := os.ReadDir(filepath.Clean(expandHome(dir)))
 	if err != nil {

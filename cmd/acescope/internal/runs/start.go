@@ -117,8 +117,8 @@ func LaunchDefaults(a *cli.App) map[string]string {
 	return defaults
 }
 
-// Choices lists the known values of a field of a run: dataset, provider, model, playbook, experiment or
-// prompts.PHASE. It leaves out what it cannot read.
+// Choices lists the known values of a field of a run: dataset, provider, model, model.PROVIDER, playbook,
+// experiment or prompts.PHASE. It leaves out what it cannot read.
 func Choices(a *cli.App, ctx context.Context, e *engine.Engine, field string) (list []string) {
 	if phase, ok := strings.CutPrefix(field, "prompts."); ok {
 		all, _ := e.Prompts.All(ctx)
@@ -129,6 +129,7 @@ func Choices(a *cli.App, ctx context.Context, e *engine.Engine, field string) (l
 		}
 		return list
 	}
+	field, provider, _ := strings.Cut(field, ".")
 	switch field {
 	case "dataset":
 		for _, id := range experimentIDs(ctx, e) {
@@ -143,7 +144,7 @@ func Choices(a *cli.App, ctx context.Context, e *engine.Engine, field string) (l
 		}
 	case "model":
 		for _, p := range allProviders(a) {
-			if name := p.DefaultModel(); name != "" {
+			if name := p.DefaultModel(); name != "" && (provider == "" || provider == p.Name()) {
 				list = append(list, name)
 			}
 		}
