@@ -20,7 +20,6 @@ var meanings = map[string][]string{
 		"previous", "previous_entry"},
 	"]":      {"next_section", "next_branch", "metric", "next_part", "next_phase", "next", "next_entry"},
 	"/":      {"query", "search"},     // the query of the server, or the rows and texts of a pane
-	"+":      {"more", "start"},       // of a time axis or a scan; another session
 	"ctrl+s": {"save", "save_filter"}, // the events of a run as a file, or the filter of the list
 	"n":      {"next_match", "new"},   // a new run is offered where there is nothing to search for
 	"d":      {"diff", "demo"},        // the demo is offered while there is nothing to compare

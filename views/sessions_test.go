@@ -125,7 +125,7 @@ func TestPlainEngineScreens(t *testing.T) {
 		"talk":         {engineSnap(), []string{"0", "enter"}},
 		"answer":       {engineSnap(), []string{"0", "w"}},
 		"message":      {engineSnap(), append([]string{"0", "enter", "i"}, letters("one")...)},
-		"start":        {engineSnap(), []string{"0", "+"}},
+		"start":        {engineSnap(), []string{"0", "n"}},
 		"stop":         {engineSnap(), []string{"0", "x"}},
 		"callbacks":    {calledBack(), []string{"0", "tab"}},
 		"calls-back":   {calledBack(), []string{"0", "enter"}},
@@ -313,7 +313,7 @@ func TestStartSession(t *testing.T) {
 func TestStartOffersInstalledAgents(t *testing.T) {
 	sc := newScreen(t, engineSnap(), plainLook, 100, 30)
 	sc.press("0")
-	sc.run(sc.press("+"))
+	sc.run(sc.press("n"))
 	sc.has("agent=claude dir=/")
 	sc.press("ctrl+u")
 	sc.press(letters("agent=g")...)
@@ -338,7 +338,7 @@ func TestReadOnlySessions(t *testing.T) {
 	}
 	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(80, 24)
-	for _, key := range []string{"w", "i", "x", "I", "+"} {
+	for _, key := range []string{"w", "i", "x", "I", "n"} {
 		sc.press("0")
 		sc.run(sc.press(key))
 		if !strings.Contains(sc.plain(), "read-only") {

@@ -36,7 +36,6 @@ func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) 
 		console.MutatingKey(view+".interrupt",
 			"interrupt the current turn; the session continues (asks first)", "", a.interrupt, "I"),
 		console.MutatingKey(view+".cancel", "stop the session (asks first)", "", a.stop, "x"),
-		console.MutatingKey(view+".start", "start a session on the engine", "start", a.askStart, "+"),
 	}
 }
 

@@ -99,6 +99,10 @@ func (v *List) Bindings() []tui.Binding {
 			"/"),
 		console.Key("agents.next_error", "next session with a failed call", "", v.toError(1), "e"),
 		console.Key("agents.previous_error", "previous session with a failed call", "", v.toError(-1), "E"))
+	if v.actions != nil {
+		list = append(list,
+			console.MutatingKey("agents.new", "start a session on the engine", "new", v.askStart, "n"))
+	}
 	return slices.Concat(list, v.actionBindings("agents", v.waiting), v.runBindings("agents", v.openRuns))
 }
 

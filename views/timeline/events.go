@@ -57,8 +57,7 @@ func (v *eventInspector) Bindings() []tui.Binding {
 		b("next_error", "next error", "error", v.t.stepOr(failed, 1, nextError, "no later error"), "e"),
 		b("previous_error", "previous error", "", v.t.stepOr(failed, -1, nextError, "no earlier error"), "E"),
 		b("related", "open the run of the event: child, parent, previous or next run", "", v.t.openRun, "O"),
-		console.Key("event.back", "back to the previous run", "", v.t.nav.Back, "backspace"),
-		b("event", "open the run screen", "", openRunScreen, "J"))
+		console.Key("event.back", "back to the previous run", "", v.t.nav.Back, "backspace"))
 }
 
 // event returns the selected event, or nil until it is read.

@@ -148,7 +148,6 @@ func (v *Timeline) Bindings() []tui.Binding {
 			jump(-1, related, "no earlier related event"), "("),
 		b("related", "open the run of the event: child, parent, previous or next run", "", v.openRun, "O"),
 		console.Key("timeline.back", "back to the previous run", "", v.nav.Back, "backspace"),
-		b("event", "open the run screen", "", openRunScreen, "J"),
 	)
 	return append(all, v.forks.ForkAt("timeline", v.forkPoint)...)
 }
@@ -289,8 +288,6 @@ var (
 	nextError finder = (*histories.EventLog).NextError
 	related   finder = (*histories.EventLog).Related
 )
-
-func openRunScreen(s tui.Shell) { s.Open("run") }
 
 // stepOr returns a handler that goes to the next span that satisfies the result of which. In the list,
 // it goes to the event that find returns.
