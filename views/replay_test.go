@@ -164,6 +164,25 @@ func TestReplayBullets(t *testing.T) {
 	}
 }
 
+// A key leads from the event that completes a task of an experiment to the run of the task, and back.
+func TestReplayTaskOfExperiment(t *testing.T) {
+	snap := replaySnapshot()
+	frame := *snap.Replay.Frame
+	frame.Task = &ace.TaskResult{TaskID: "q-7"}
+	snap.Replay.Frame = &frame
+	sc := newScreen(t, snap, plainLook, 120, 40)
+	sc.press("9", "O")
+	sc.has("▸2 run")
+	if got := sc.last("select "); got != "ace/q-7 " {
+		t.Errorf("selected %q", got)
+	}
+	sc.press("esc")
+	sc.has("▸9 replay")
+	if got := sc.last("step to "); got != "17" {
+		t.Errorf("esc led back to event %s", got)
+	}
+}
+
 // Both panes fill every size exactly, also without data.
 func TestReplayEverySize(t *testing.T) {
 	empty := replaySnapshot()

@@ -100,10 +100,12 @@ func (f *taskFold) fill(frame *Frame) {
 type experimentFold struct {
 	state   *ace.ExperimentState
 	decoder *history.ExperimentDecoder
+	fact    ace.ExperimentFact // of the last event, zero if it says nothing
 }
 
 func (f *experimentFold) apply(e *historypb.HistoryEvent) effect {
 	fact, ok, err := f.decoder.Fact(e)
+	f.fact = fact
 	if !ok {
 		return effect{foreign: err}
 	}
@@ -115,8 +117,11 @@ func (f *experimentFold) apply(e *historypb.HistoryEvent) effect {
 	}
 }
 
-func (f *experimentFold) clone() fold { return &experimentFold{f.state.Clone(), f.decoder.Clone()} }
-func (f *experimentFold) id() string  { return f.state.Input.ExperimentID }
+func (f *experimentFold) clone() fold {
+	return &experimentFold{f.state.Clone(), f.decoder.Clone(), f.fact}
+}
+
+func (f *experimentFold) id() string { return f.state.Input.ExperimentID }
 
 func (f *experimentFold) phase() string {
 	return fmt.Sprint(f.state.Progress.Stage, " ", f.state.Progress.Epoch)
@@ -125,7 +130,7 @@ func (f *experimentFold) phase() string {
 func (f *experimentFold) fill(frame *Frame) {
 	p := f.state.Progress
 	p.Status = f.state.Status()
-	frame.Experiment = &p
+	frame.Experiment, frame.Task = &p, f.fact.Completed
 }
 
 // sessionFold folds an agent session. The state replaces its slices and maps and never changes them in place.

@@ -360,10 +360,32 @@ func versions(s *ace.State) []Item {
 	return []Item{i}
 }
 
-func (f *experimentFold) sections(Books, *historypb.HistoryEvent) []Section { return valueSections(f) }
-func (f *sessionFold) sections(Books, *historypb.HistoryEvent) []Section    { return valueSections(f) }
-func (f *runFold) sections(Books, *historypb.HistoryEvent) []Section        { return valueSections(f) }
-func (f *flowFold) sections(Books, *historypb.HistoryEvent) []Section       { return valueSections(f) }
+func (f *sessionFold) sections(Books, *historypb.HistoryEvent) []Section { return valueSections(f) }
+func (f *runFold) sections(Books, *historypb.HistoryEvent) []Section     { return valueSections(f) }
+func (f *flowFold) sections(Books, *historypb.HistoryEvent) []Section    { return valueSections(f) }
+
+// sections begins with the task or the part of an evaluation that the event completes.
+func (f *experimentFold) sections(Books, *historypb.HistoryEvent) []Section {
+	var l sectionList
+	if r := f.fact.Completed; r != nil {
+		s := r.Summary
+		i := answerItem(r.TaskID, cmp.Or(s.Answer, r.Answer), nil, r.Correct, s.Cause)
+		i.Fields = append(fields(Field{Label: "task", Text: s.Subject}), i.Fields...)
+		operations := fmt.Sprintf("%d added, %d updated, %d removed, %d tagged, %d rejected",
+			s.Added, s.Updated, s.Removed, s.Tagged, s.Rejected)
+		i.Fields = append(i.Fields, fields(Field{Label: "expected", Text: s.Expected},
+			Field{Label: "stopped", Text: r.Stopped},
+			Field{Label: "tool calls", Text: fmt.Sprintf("%d, %d of them succeeded", s.Skills, s.SkillsOK)},
+			Field{Label: "operations", Text: operations},
+			Field{Label: "playbook", Text: fmt.Sprintf("v%d, %s", r.Seq, ace.Count(r.Bullets, "bullet"))})...)
+		l.add("Task", "O opens its run", i)
+	}
+	if e := f.fact.Evaluated; e != nil {
+		l.add("Evaluation", "a part of the evaluation set",
+			Item{Fields: []Field{{Label: "correct", Text: fmt.Sprintf("%d of %d", e.Correct, e.Tasks)}}})
+	}
+	return append(l, valueSections(f)...)
+}
 
 // valueSections lists the values of a run that is not a task run. Values whose paths begin with the same part
 // form a section.

@@ -88,6 +88,32 @@ func TestSections(t *testing.T) {
 	}
 }
 
+// The event that completes a task of an experiment shows the task, other events do not.
+func TestTaskOfExperiment(t *testing.T) {
+	s := New(replaytest.Recorded(t, "experiment"), Options{})
+	shown := 0
+	for pos := 1; pos <= s.Len(); pos++ {
+		got, task := changedAt(s, s.EventID(pos))["Task"], s.Frame(pos).Task
+		if task == nil {
+			if len(got) > 0 {
+				t.Errorf("event %d shows %s", pos, text(got))
+			}
+			continue
+		}
+		shown++
+		want := OutcomeWrong
+		if *task.Correct {
+			want = OutcomeCorrect
+		}
+		if len(got) != 1 || got[0].Head != task.TaskID || got[0].Outcome != want {
+			t.Errorf("event %d of task %s shows %s", pos, task.TaskID, text(got))
+		}
+	}
+	if e := s.Frame(s.Len()).Experiment.Epochs[0]; shown == 0 || shown != e.Tasks-e.Failed {
+		t.Errorf("%d tasks are shown, of %+v", shown, e)
+	}
+}
+
 // A payload that the state keeps as a preview is whole at the event that reports it, and does not count as a
 // change later.
 func TestWholePayloads(t *testing.T) {

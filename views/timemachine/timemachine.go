@@ -141,15 +141,32 @@ func (v *pane) Refresh() {
 	v.artifacts.Take()
 }
 
-// openCalls shows the requests to models that the event refers to.
-func (m *machine) openCalls(s tui.Shell) {
-	refs := m.refs()
+// openRelated shows the requests to models that the event refers to, or the run of the task that it completes.
+func (v *pane) openRelated(s tui.Shell) tea.Cmd {
+	if v.data != nil && v.data.Frame != nil && v.data.Frame.Task != nil {
+		id := v.data.Frame.Task.TaskID
+		return v.leaveFor(s, runs.Run{WorkflowID: ace.WorkflowID(id), TaskID: id, Type: ace.TaskWorkflow})
+	}
+	refs := v.refs()
 	if len(refs) == 0 {
 		s.Note("no request to a model is on record at this event; ] goes to the next phase")
-		return
+		return nil
 	}
-	m.artifacts.OpenFirst(s, refs)
+	v.artifacts.OpenFirst(s, refs)
 	s.Focus(1)
+	return nil
+}
+
+// leaveFor opens another run. esc leads back to the event.
+func (v *pane) leaveFor(s tui.Shell, to runs.Run) tea.Cmd {
+	from := v.run()
+	event := v.data.Frame.EventID
+	cmd := v.nav.OpenRun(s, to)
+	s.OnReturn(func() {
+		v.nav.Show(from)
+		v.feed.StepTo(event)
+	})
+	return cmd
 }
 
 // refs returns the records of requests to models that the event refers to.
@@ -200,8 +217,8 @@ func (v *pane) Bindings() []tui.Binding {
 		b("save", "write an HTML file with every event and the state after it, for a bug report", "",
 			v.feed.WritePage, "ctrl+s"),
 		at("event", "go to the event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
-		at("related", "open the requests to the model of the phase that completed, and their responses",
-			"requests", v.openCalls, "O"),
+		console.Key("replay.related", "open the requests to the model of the phase that completed, or the "+
+			"run of the task of an experiment", "requests", v.openRelated, "O"),
 		author,
 		at("bullets", "show the bullet at the cursor in its playbook", "bullet", v.openBullet, "b"),
 		b("down", "down", "", func() { v.Scroll(1) }, "j", "down"),
@@ -391,14 +408,7 @@ func (v *pane) openAuthor(s tui.Shell) tea.Cmd {
 	if by == nil {
 		return nil
 	}
-	from := v.run()
-	event := v.data.Frame.EventID
-	cmd := v.nav.OpenRun(s, runs.Run{WorkflowID: by.WorkflowID, RunID: by.RunID, TaskID: by.TaskID})
-	s.OnReturn(func() {
-		v.nav.Show(from)
-		v.feed.StepTo(event)
-	})
-	return cmd
+	return v.leaveFor(s, runs.Run{WorkflowID: by.WorkflowID, RunID: by.RunID, TaskID: by.TaskID})
 }
 
 func (v *pane) openBullet(s tui.Shell) {
