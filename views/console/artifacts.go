@@ -65,12 +65,11 @@ func (a *Artifacts) OpenFirst(s tui.Shell, refs []ace.Ref) bool {
 	return false
 }
 
-// Write writes the contents of artifacts, or how to open them. The command "acescope show" with the name of a
-// run prints what does not fit.
-func (a *Artifacts) Write(w *widget.Writer, refs []ace.Ref, name string) {
+// Write writes the contents of artifacts of a run, or how to open them.
+func (a *Artifacts) Write(w *widget.Writer, nav *Navigation, refs []ace.Ref, name string) {
 	for _, r := range refs {
 		have := a.read.Find(r.SHA256)
-		command := "acescope show " + name + " --artifact " + r.SHA256
+		command := nav.Command("show", name, "--artifact", r.SHA256)
 		if have != nil && have.Err == "" {
 			WritePayload(w, "Artifact "+Short(r.SHA256, w.S.Glyphs), a.Payloads.Of(have.Data),
 				command+" prints all of it")

@@ -110,7 +110,7 @@ type answersOf struct {
 func (v *answers) writeRecord(w *widget.Writer, g *evaluations.Grid, index int) {
 	top := len(w.Lines)
 	refs := v.record(g, index)
-	v.grid.artifacts.Write(w, refs, g.Input.ExperimentID)
+	v.grid.artifacts.Write(w, v.grid.nav, refs, g.Input.ExperimentID)
 	if refs != nil && v.opening == refs[0].SHA256 && v.grid.artifacts.IsRead(refs[0]) {
 		v.Top = top
 		v.opening = ""

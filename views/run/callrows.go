@@ -241,8 +241,8 @@ func (r callRow) Inspect(w *inspection) {
 	if r.ToolCall.Cut {
 		w.Prose(" ", w.S.Warning, "Only the beginning of the payloads is kept here. The event has all of them.")
 	}
-	w.payload("Arguments", r.Args, "--call "+shellWord(r.ID, "ID")+" --args")
-	w.payload("Result", r.Result, "--call "+shellWord(r.ID, "ID"))
+	w.payload("Arguments", r.Args, "--call", r.ID, "--args")
+	w.payload("Result", r.Result, "--call", r.ID)
 	w.refs(r.refs())
 }
 

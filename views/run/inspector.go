@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"time"
 
@@ -161,37 +160,25 @@ func (w *inspection) hint(key, does string) {
 }
 
 // showCommand returns the command that prints what does not fit.
-func (w *inspection) showCommand(flags string) string {
-	return "acescope show " + w.name() + " " + flags
+func (w *inspection) showCommand(flags ...string) string {
+	return w.nav.Command(append([]string{"show", w.name()}, flags...)...)
 }
 
 // name returns the run's name for a command.
-func (w *inspection) name() string {
-	return shellWord(cmp.Or(w.d.Input.TaskID, w.d.WorkflowID), "TASK")
-}
-
-// shellWord returns id if it needs no quotes in a shell, otherwise placeholder.
-func shellWord(id, placeholder string) string {
-	if len(id) > 120 || !plainWord.MatchString(id) {
-		return placeholder
-	}
-	return id
-}
-
-var plainWord = regexp.MustCompile(`^[a-zA-Z0-9._:/-]+$`)
+func (w *inspection) name() string { return cmp.Or(w.d.Input.TaskID, w.d.WorkflowID) }
 
 // payload writes a JSON value, formatted and colored, up to a bound. The command "show" with flags
 // prints all of it.
-func (w *inspection) payload(title string, raw json.RawMessage, flags string) {
+func (w *inspection) payload(title string, raw json.RawMessage, flags ...string) {
 	if len(raw) == 0 {
 		w.Section(title, "none")
 		return
 	}
-	whole := w.showCommand(flags) + " prints all of it"
+	whole := w.showCommand(flags...) + " prints all of it"
 	console.WritePayload(w.Writer, title, w.feeds.Artifacts.Payloads.Of(raw), whole)
 }
 
 // refs writes the contents of artifacts, or how to open them.
 func (w *inspection) refs(refs []ace.Ref) {
-	w.feeds.Artifacts.Write(w.Writer, refs, w.name())
+	w.feeds.Artifacts.Write(w.Writer, w.nav, refs, w.name())
 }

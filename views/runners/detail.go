@@ -10,7 +10,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
-	"acescope/sources/runners"
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
@@ -201,25 +200,23 @@ func (q queueRow) facts(v *detail, w *widget.Writer) string {
 	}
 	w.Fact("matching", s.Error, s.Glyphs.Failed+" no runner")
 	w.Fact("nearest", s.Warning, q.Nearest)
-	w.Fact("fix", s.Accent, "acescope runner start "+startFlags(q.Requirements))
+	w.Fact("fix", s.Accent, startCommand(v.from.nav, q.Requirements))
 	return "Waiting runs"
 }
 
-// startFlags returns the flags of a runner that meets requirements.
-func startFlags(d runner.Requirements) string {
-	var parts []string
+// startCommand returns the command that starts a runner that meets requirements.
+func startCommand(nav *console.Navigation, d runner.Requirements) string {
+	words := []string{"runner", "start"}
 	if len(d.Tags) > 0 {
-		parts = append(parts, "--tags "+runners.ShellWord(strings.Join(d.Tags, ",")))
+		words = append(words, "--tags", strings.Join(d.Tags, ","))
 	}
 	if d.ProjectDir != "" {
-		parts = append(parts, "--project-dir "+runners.ShellWord(d.ProjectDir))
+		words = append(words, "--project-dir", d.ProjectDir)
 	}
 	if d.ExecutorType != "" {
-		parts = append(parts, "--executor "+runners.ShellWord(d.ExecutorType))
+		words = append(words, "--executor", d.ExecutorType)
 	}
-	summary := strings.Join(parts, " ")
-	summary += widget.If(d.Hostname != "", "   on "+d.Hostname, "")
-	return strings.TrimSpace(summary)
+	return nav.Command(words...) + widget.If(d.Hostname != "", "   on "+d.Hostname, "")
 }
 
 func (p waitingRow) facts(v *detail, w *widget.Writer) string {

@@ -277,9 +277,10 @@ func (v *list) empty() []string {
 		return nil
 	}
 	return []string{"no runners, and no waiting runs", "",
-		"acescope runner start --tags gpu,linux   starts a runner",
-		"acescope serve   serves this directory with a runner", "acescope agent list   lists the blueprints",
-		"acescope agent start NAME   starts a blueprint run"}
+		v.nav.Command("runner", "start", "--tags", "gpu,linux") + "   starts a runner",
+		v.nav.Command("serve") + "   serves this directory with a runner",
+		v.nav.Command("agent", "list") + "   lists the blueprints",
+		v.nav.Command("agent", "start", "NAME") + "   starts a blueprint run"}
 }
 
 func runnersRemark(view runner.View, s theme.Styles) string {

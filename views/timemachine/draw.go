@@ -296,7 +296,7 @@ func (v *pane) drawCalls(w *widget.Writer) {
 			w.Prose(v.alert(), w.S.Warning, text.Safe(c.Err, " "))
 		}
 	}
-	v.artifacts.Write(w, v.refs(), cmp.Or(v.data.About.TaskID, v.data.WorkflowID))
+	v.artifacts.Write(w, v.nav, v.refs(), cmp.Or(v.data.About.TaskID, v.data.WorkflowID))
 }
 
 // maxRequestLines bounds the lines of a prompt or response; the key O opens all of it.
