@@ -94,9 +94,9 @@ var errEnough = errors.New("enough runs")
 // originals lists the runs to fork. It leaves out runs that are forks themselves.
 func (f forkFlags) originals(a *cli.App, ctx context.Context, e *engine.Engine) (list []sourceruns.Run,
 	err error) {
-	query, err := sourceruns.Filter(f.query)
+	query, err := cli.FilterOf(f.query)
 	if err != nil {
-		return nil, cli.UsageError("--query: %w", err)
+		return nil, err
 	}
 	tasks := sourceruns.And(query, "WorkflowType = "+sourceruns.Quote(ace.TaskWorkflow))
 	forks := 0

@@ -18,6 +18,7 @@ import (
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui/text"
+	"acescope/tui/widget"
 )
 
 type timelineFlags struct {
@@ -109,7 +110,7 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 	}
 	var put func(*histories.EventLog, int) error
 	if f.events {
-		put = func(l *histories.EventLog, from int) error { return putEvents(out, l, from, match) }
+		put = func(l *histories.EventLog, from int) error { return putEvents(a, out, l, from, match) }
 	}
 	l, err := histories.ReadEvents(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId(),
 		f.last, put)
@@ -119,7 +120,14 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 	return cmp.Or(out.Flush(), putSpans(a, l, match))
 }
 
-func putEvents(out *cli.Lines, l *histories.EventLog, from int, match *histories.EventMatcher) error {
+func putEvents(
+	a *cli.App, out *cli.Lines, l *histories.EventLog, from int, match *histories.EventMatcher,
+) error {
+	width, styles, paint := a.Canvas()
+	if !paint {
+		width = math.MaxInt
+	}
+	var lines []string
 	start := l.Start()
 	var clock history.Clock
 	if from > 0 {
@@ -141,13 +149,19 @@ func putEvents(out *cli.Lines, l *histories.EventLog, from int, match *histories
 			line.RelatedID = e.Root
 			note = fmt.Sprintf("(of %d) ", e.Root)
 		}
+		if a.JSON {
+			out.Put(line)
+			continue
+		}
 		if clockBack > 0 {
 			note += fmt.Sprintf("(the clock went back by %.3f s) ", clockBack.Seconds())
 		}
-		out.Line(line, "%7d  %10.3fs %s %-34s %s%s %s", line.EventID, max(line.At.Sub(start), 0).Seconds(),
+		l := fmt.Sprintf("%7d  %10.3fs %s %-34s %s%s %s", line.EventID, max(line.At.Sub(start), 0).Seconds(),
 			errorMark(line.Error), line.EventType, note, line.Name, line.Message)
+		ink := widget.If(line.Error, styles.Error, styles.Text)
+		lines = append(lines, ink.Paint(text.Cut(cli.SafeText(l), width, "~")))
 	}
-	return out.Flush()
+	return cmp.Or(out.Flush(), a.Print(lines, paint))
 }
 
 // errorMark marks a line that reports an error.

@@ -50,7 +50,7 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 			"can be verified, with --require-all if any is unverified.",
 		Example: "acescope replay verify finance-1-e1-0042\n" +
 			"acescope replay verify histories/ bug.json.gz --junit report.xml\n" +
-			"acescope replay verify -q 'ExperimentId=\"finance-1\"' --json | " +
+			"acescope replay verify -q 'wrong today' --json | " +
 			"jq 'select(.outcome == \"nondeterministic\")'\n" +
 			"acescope replay verify --all -q 'ExecutionStatus=\"Running\"' exported/ --junit report.xml\n" +
 			"temporal workflow show -w ace/q-1 -o json | acescope replay verify -",
@@ -58,7 +58,7 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.all, "all", false, "every run on the server; with --query every run that matches")
-	fl.StringArrayVarP(&f.queries, "query", "q", nil, "the runs that match this visibility query; repeatable")
+	fl.StringArrayVarP(&f.queries, "query", "q", nil, "the runs that match, repeatable: "+cli.FilterHelp)
 	fl.BoolVar(&f.strict, "strict", false,
 		"also report differences that Temporal accepts: another input, another duration of a timer")
 	fl.BoolVar(&f.requireAll, "require-all", false, "fail if a history is unverified")
@@ -116,6 +116,13 @@ func verify(a *cli.App, ctx context.Context, args []string, f verifyFlags) error
 	}
 	if len(args) == 0 && !f.all && len(f.queries) == 0 {
 		return cli.UsageError("nothing to verify: name runs or files, or use --all or --query")
+	}
+	for i, typed := range f.queries {
+		query, err := cli.FilterOf(typed)
+		if err != nil {
+			return err
+		}
+		f.queries[i] = query
 	}
 	if f.junit != "" { // fails before the work rather than after it, and keeps the content
 		file, err := os.OpenFile(f.junit, os.O_CREATE|os.O_WRONLY, 0o600)
@@ -263,9 +270,10 @@ func (v *verification) sources(ctx context.Context, add func(source) error) erro
 	if !v.lists() {
 		return nil
 	}
-	return sourceruns.List(ctx, v.engine.Client, v.query(), 0, func(r sourceruns.Run) error {
+	err := sourceruns.List(ctx, v.engine.Client, v.query(), 0, func(r sourceruns.Run) error {
 		return add(func(ctx context.Context) []VerdictLine { return v.verifyListed(ctx, r) })
 	})
+	return cli.QueryError(v.query(), err)
 }
 
 // readNamed reads the run with an ID, or with --chain its chain, without runs that are verified already.
