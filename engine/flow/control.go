@@ -49,7 +49,7 @@ func (k *setStep) run(s *scope, step *Step) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.runner.Set(s.variable(m.name), value); err != nil {
+		if err := s.runner.Set(JoinPath(s.varsAt, m.name), value); err != nil {
 			return nil, step.errorf(operation.TypeBadOperation, "%v", err)
 		}
 		s.vars[m.name] = value

@@ -81,9 +81,6 @@ func (s *scope) child(ctx workflow.Context, step, part string) *scope {
 
 func (s *scope) pathOf(step *Step) string { return JoinPath(s.path, step.ID) }
 
-// variable returns the name under which the runner records a variable.
-func (s *scope) variable(name string) string { return JoinPath(s.varsAt, name) }
-
 // adopt copies the results of a child scope, so that later steps may read them.
 func (s *scope) adopt(c *scope) {
 	maps.Copy(s.steps, c.own)

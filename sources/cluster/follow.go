@@ -66,8 +66,8 @@ func (f *follower) next(ctx context.Context) (events []*historypb.HistoryEvent, 
 		return nil, true, f.pause(ctx)
 	case Temporary(err):
 		return nil, true, f.wait(ctx, err)
-	case f.token != nil && f.RunID != "" && refused(err):
-		f.token = nil // start over and skip known events
+	case f.token != nil && f.RunID != "" && is[*serviceerror.InvalidArgument](err):
+		f.token = nil // the page token is refused, perhaps after a reset: start over and skip known events
 		return nil, true, f.pause(ctx)
 	default:
 		return nil, false, err
@@ -123,9 +123,6 @@ func (f *follower) back() {
 
 // Temporary reports whether to retry: the server is unreachable or overloaded.
 func Temporary(err error) bool { return Unreachable(err) || is[*serviceerror.ResourceExhausted](err) }
-
-// refused reports whether the server rejects a page token, for instance because the run was reset.
-func refused(err error) bool { return is[*serviceerror.InvalidArgument](err) }
 
 // Unreachable reports whether an error means that the server cannot be reached.
 func Unreachable(err error) bool {

@@ -73,18 +73,14 @@ func (m *Meter) Intercept(ctx context.Context, method string, req, reply any, cc
 	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	began := m.Now()
 	err := invoke(ctx, method, req, reply, cc, opts...)
-	name, waits := callName(method, req)
+	name := method[strings.LastIndexByte(method, '/')+1:]
+	waits := strings.HasPrefix(name, "Poll")
+	if r, ok := req.(*workflowservice.GetWorkflowExecutionHistoryRequest); ok && r.GetWaitNewEvent() {
+		name += " (waiting)"
+		waits = true
+	}
 	m.count(name, waits, began, m.Now().Sub(began), err)
 	return err
-}
-
-// callName returns the last part of a method, and whether the call is a long poll.
-func callName(method string, req any) (string, bool) {
-	name := method[strings.LastIndexByte(method, '/')+1:]
-	if r, ok := req.(*workflowservice.GetWorkflowExecutionHistoryRequest); ok && r.GetWaitNewEvent() {
-		return name + " (waiting)", true
-	}
-	return name, strings.HasPrefix(name, "Poll")
 }
 
 func (m *Meter) count(name string, waits bool, at time.Time, took time.Duration, err error) {

@@ -18,14 +18,6 @@ type experimentRun struct {
 	ended []experiments.Finished // tasks that end with the event being folded
 }
 
-func newExperimentRun() *experimentRun {
-	x := &experimentRun{}
-	x.Folder = experiments.NewFolder(func(_ ace.ExperimentInput, f experiments.Finished) {
-		x.ended = append(x.ended, f)
-	})
-	return x
-}
-
 func (x *experimentRun) fold(d *draft, e *historypb.HistoryEvent) (changes []histories.Change) {
 	x.ended = nil
 	x.Apply(e)

@@ -13,18 +13,14 @@ import (
 // queryLoop queries an open run's worker after each change.
 func (w *watcher) queryLoop(ctx context.Context) {
 	repeat(ctx, w.asks, func() {
-		if w.takeFresh() {
+		w.mu.Lock()
+		fresh := w.worker.fresh
+		w.worker.fresh = false
+		w.mu.Unlock()
+		if fresh {
 			w.ask(ctx)
 		}
 	})
-}
-
-func (w *watcher) takeFresh() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	fresh := w.worker.fresh
-	w.worker.fresh = false
-	return fresh
 }
 
 // ask updates the detail: from the run's worker while the run is open, from the fold if it is closed or the
@@ -71,10 +67,12 @@ func (w *watcher) askLater() {
 // takeFold sets the detail from the fold, unless a worker that answered last time may still answer. The lock
 // must be held.
 func (w *watcher) takeFold() {
-	if !w.worker.changed || w.detail.Close.IsZero() && w.worker.mayAnswer() {
+	worker := &w.worker
+	mayAnswer := worker.live && (worker.asking.IsZero() || time.Since(worker.asking) < cluster.QueryPatience)
+	if !worker.changed || w.detail.Close.IsZero() && mayAnswer {
 		return
 	}
-	w.worker.changed, w.dirty = false, true
+	worker.changed, w.dirty = false, true
 	w.detail.From = runs.FromHistory
 	w.of.take(&w.detail)
 }

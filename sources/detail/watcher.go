@@ -18,6 +18,7 @@ import (
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
+	"acescope/sources/experiments"
 	"acescope/sources/feed"
 	"acescope/sources/flows"
 	"acescope/sources/histories"
@@ -72,7 +73,9 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		d.result, _ = history.Values(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 	}
 	w.trace.Event(e)
-	w.fold(e)
+	for _, c := range w.of.fold(d, e) {
+		w.line(runs.LogLine{Event: c.Event, At: c.At, Kind: c.Kind(), Text: c.Text()})
+	}
 	w.worker.changed, w.worker.fresh = true, true
 	w.touch()
 	cluster.Signal(w.asks)
@@ -89,7 +92,11 @@ func (w *watcher) identify(e *historypb.HistoryEvent) {
 	d.input, _ = history.Values(a.GetInput())
 	switch d.Type {
 	case ace.ExperimentWorkflow:
-		w.of = newExperimentRun()
+		x := &experimentRun{}
+		x.Folder = experiments.NewFolder(func(_ ace.ExperimentInput, f experiments.Finished) {
+			x.ended = append(x.ended, f)
+		})
+		w.of = x
 		// Only an experiment's input: those of other workflow types share field names with ace.TaskInput.
 		_ = json.Unmarshal(history.JSON(a.GetInput()), &d.Input)
 	case session.Workflow:
@@ -99,13 +106,6 @@ func (w *watcher) identify(e *historypb.HistoryEvent) {
 		w.program <- a.GetOriginalExecutionRunId()
 	case flow.Workflow:
 		w.of = flowRun{flows.NewFolder(), w.iterations}
-	}
-}
-
-// fold folds an event and logs what it changes.
-func (w *watcher) fold(e *historypb.HistoryEvent) {
-	for _, c := range w.of.fold(&w.detail, e) {
-		w.line(runs.LogLine{Event: c.Event, At: c.At, Kind: c.Kind(), Text: c.Text()})
 	}
 }
 
@@ -264,11 +264,6 @@ type worker struct {
 	fresh   bool      // there were events since the last queries
 	live    bool      // the worker answered the last queries
 	asking  time.Time // start of the queries under way, or zero
-}
-
-// mayAnswer reports whether a worker that answered last time may still answer.
-func (w *worker) mayAnswer() bool {
-	return w.live && (w.asking.IsZero() || time.Since(w.asking) < cluster.QueryPatience)
 }
 
 // output is the newest lines of a blueprint run's program.

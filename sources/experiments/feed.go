@@ -177,7 +177,9 @@ func (f *Feed) keepSeries(done *Series) {
 func (r *reader) run(ctx context.Context) {
 	defer r.stopAll()
 	for {
-		wanted := r.wanted()
+		r.feed.mu.Lock()
+		wanted := r.feed.series
+		r.feed.mu.Unlock()
 		r.follow(ctx, wanted)
 		complete := r.complete()
 		due := time.After(seriesEvery + time.Duration(r.publish(wanted))*seriesRest)
@@ -203,12 +205,6 @@ func (r *reader) complete() bool {
 		}
 	}
 	return !r.feed.link.Paused()
-}
-
-func (r *reader) wanted() []string {
-	r.feed.mu.Lock()
-	defer r.feed.mu.Unlock()
-	return r.feed.series
 }
 
 // follow starts and stops followers to match the requested series.

@@ -128,7 +128,9 @@ func (f *Feed[Ask, Value]) Run(ctx context.Context) {
 		f.mu.Unlock()
 		if wanted {
 			f.read(reading, ask, func(v Value) { f.publish(number, v) })
-			f.finish(number)
+			f.mu.Lock()
+			f.done = number == f.number
+			f.mu.Unlock()
 		}
 		cancel()
 		for ctx.Err() == nil && f.newest() == number {
@@ -157,12 +159,6 @@ func (f *Feed[Ask, Value]) settle(ctx context.Context) {
 		rest.Stop()
 		return
 	}
-}
-
-func (f *Feed[Ask, Value]) finish(number uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.done = number == f.number
 }
 
 func (f *Feed[Ask, Value]) newest() uint64 {

@@ -46,10 +46,6 @@ type operations struct {
 	steps     []flow.StepState // see [Folder.Changed]
 }
 
-func newOperations() *operations {
-	return &operations{projector: operation.NewProjector(), byID: map[string]*Operation{}}
-}
-
 func (o *operations) apply(e *historypb.HistoryEvent) {
 	o.steps = nil
 	for _, x := range o.projector.Apply(e) {

@@ -12,6 +12,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/operation"
 )
 
 // PhaseApproval is the phase of a run that waits for an approval.
@@ -93,7 +94,9 @@ type Folder struct {
 }
 
 // NewFolder returns a folder that has read nothing.
-func NewFolder() *Folder { return &Folder{operations: newOperations()} }
+func NewFolder() *Folder {
+	return &Folder{operations: &operations{projector: operation.NewProjector(), byID: map[string]*Operation{}}}
+}
 
 // Apply folds the next event. It reports whether the state of the steps changed.
 func (f *Folder) Apply(e *historypb.HistoryEvent) bool {

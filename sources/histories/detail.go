@@ -8,7 +8,6 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -267,20 +266,10 @@ func (t *TraceFolder) Event(e *historypb.HistoryEvent) {
 	t.encoded.apply(e)
 	t.lineage.Apply(e)
 	t.clock.apply(e, time.Now())
-	if f := failureOf(e); f != nil {
+	if f := cmp.Or(e.GetWorkflowExecutionFailedEventAttributes().GetFailure(),
+		e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetFailure()); f != nil {
 		t.causes = causesOf(f)
 	}
-}
-
-// failureOf returns the failure with which an event closed the run, or nil.
-func failureOf(e *historypb.HistoryEvent) *failurepb.Failure {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		return e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		return e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetFailure()
-	}
-	return nil
 }
 
 // Trace returns the values collected so far.

@@ -15,7 +15,6 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
@@ -179,7 +178,7 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 		in := t.GetAcceptedRequest().GetInput()
 		return strings.Join(strings.Fields(session.UpdateText(in.GetName(), in.GetArgs())), " ")
 	case *historypb.TimerStartedEventAttributes:
-		return "for " + span(t.GetStartToFireTimeout())
+		return "for " + t.GetStartToFireTimeout().AsDuration().Round(time.Microsecond).String()
 	case *historypb.WorkflowExecutionSignaledEventAttributes:
 		return decisionText(t)
 	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
@@ -245,8 +244,6 @@ func failureText(f *failurepb.Failure) string {
 	d := history.FailureOf(f)
 	return cluster.Join(d.Type, d.Message)
 }
-
-func span(d *durationpb.Duration) string { return d.AsDuration().Round(time.Microsecond).String() }
 
 // fieldsText formats fields as "Name=value", sorted by name.
 func fieldsText(fields map[string]*commonpb.Payload) string {

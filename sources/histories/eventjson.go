@@ -48,7 +48,7 @@ func (l *EventLog) Open(id int64) *OpenedEvent {
 		o.Target = TargetRun(l.WorkflowID, e)
 		data, err := eventJSON(e)
 		if err != nil {
-			o.Err = err.Error()
+			o.Err = fmt.Sprintf("event %d as JSON: %v", id, err)
 		}
 		o.Size = len(data)
 		if len(data) > MaxOpened {
@@ -96,14 +96,6 @@ func TargetRun(workflowID string, e *historypb.HistoryEvent) runs.Run {
 // eventJSON returns an event as indented JSON. Payloads with JSON or text are decoded; others show their
 // encoding and size.
 func eventJSON(e *historypb.HistoryEvent) ([]byte, error) {
-	out, err := readableEvent(e)
-	if err != nil {
-		return nil, fmt.Errorf("event %d as JSON: %w", e.GetEventId(), err)
-	}
-	return out, nil
-}
-
-func readableEvent(e *historypb.HistoryEvent) ([]byte, error) {
 	data, err := protojson.Marshal(e)
 	if err != nil {
 		return nil, err

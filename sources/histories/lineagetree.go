@@ -133,7 +133,11 @@ func ReadLineage(ctx context.Context, c client.Client, workflowID string, before
 	if err := t.outcomes(ctx, c, before); err != nil {
 		return nil, err
 	}
-	t.compare()
+	for i := range t.Nodes {
+		if n := &t.Nodes[i]; n.Original >= 0 {
+			n.Effect = effectOf(&t.Nodes[n.Original], n)
+		}
+	}
 	return t, nil
 }
 
@@ -214,15 +218,6 @@ func readOutcome(ctx context.Context, c client.Client, r runspkg.Run) (*Outcome,
 	var result ace.TaskResult
 	err := get(ctx, &result)
 	return &Outcome{Answer: result.Answer, Correct: result.Correct}, err
-}
-
-// compare sets the effect of each fork.
-func (t *LineageTree) compare() {
-	for i := range t.Nodes {
-		if n := &t.Nodes[i]; n.Original >= 0 {
-			n.Effect = effectOf(&t.Nodes[n.Original], n)
-		}
-	}
 }
 
 func effectOf(of, n *LineageNode) Effect {

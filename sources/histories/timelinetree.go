@@ -22,7 +22,10 @@ func (b *spanBuilder) addCalls(e *Event) {
 		at, s := b.call(parent, m, e)
 		s.Last = e.ID
 		if m.kind == ace.KindToolResult || m.refused {
-			s.End = end(m, s, e)
+			s.End = max(cmp.Or(m.at, e.Nanos), s.Start)
+			if m.duration > 0 {
+				s.End = s.Start + int64(m.duration)
+			}
 			s.State = stateOfCall(m)
 		}
 		if m.err != "" {
@@ -71,13 +74,6 @@ func (b *spanBuilder) call(parent int32, m *callReport, e *Event) (int32, Span) 
 		s.Name = m.name
 	}
 	return at, s
-}
-
-func end(m *callReport, s Span, e *Event) int64 {
-	if m.duration > 0 {
-		return s.Start + int64(m.duration)
-	}
-	return max(cmp.Or(m.at, e.Nanos), s.Start)
 }
 
 func stateOfCall(m *callReport) SpanState {

@@ -34,12 +34,6 @@ func NewVerifyFeed(link *cluster.Link) *VerifyFeed {
 // Verify starts verifying runs.
 func (f *VerifyFeed) Verify(w VerifyRequest) { f.Refine(&w) }
 
-func (f *VerifyFeed) read(ctx context.Context, w *VerifyRequest, publish func(*Verified)) {
-	if f.link.Verify != nil {
-		f.verifyMany(ctx, *w, publish)
-	}
-}
-
 // Verified is the result of verifying many runs so far. It is immutable. It holds the first maxVerified runs
 // that do not match, the first maxSame that do, and of those that are unverified for the same reason the
 // first maxSameReason; the others are counted.
@@ -104,11 +98,14 @@ const verifiedEvery = 100 * time.Millisecond
 // countTimeout bounds the optional counting of the runs.
 const countTimeout = 5 * time.Second
 
-func (f *VerifyFeed) verifyMany(ctx context.Context, w VerifyRequest, publish func(*Verified)) {
+func (f *VerifyFeed) read(ctx context.Context, w *VerifyRequest, publish func(*Verified)) {
+	if f.link.Verify == nil {
+		return
+	}
 	working, progress, end := f.link.StartWork(ctx, "verifying runs")
 	defer end()
 	m := &manyVerifier{link: f.link, publish: publish, progress: progress, reasons: map[string]reason{},
-		out: Verified{Request: w, Began: f.link.Now(), Total: int64(len(w.Runs))}}
+		out: Verified{Request: *w, Began: f.link.Now(), Total: int64(len(w.Runs))}}
 	m.show(true)
 	if len(w.Runs) == 0 {
 		counting, stop := context.WithTimeout(working, countTimeout)

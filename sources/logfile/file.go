@@ -177,7 +177,7 @@ func (fo *follower) openStream(f *file, st os.FileInfo) (*stream, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = errNotRegular
 	}
-	s := newStream(h, info, fo.o.MaxLine)
+	s := &stream{h: h, info: info, lines: splitter{max: fo.o.MaxLine, number: 1}}
 	if err == nil {
 		err = s.seek(f.late || fo.o.FromStart, fo.o.Tail)
 	}
@@ -239,11 +239,6 @@ func (fo *follower) unreadable(f *file, err error) {
 	}
 	f.State, f.Err = Unreadable, err.Error()
 	fo.event(NotReadable, f.Path, err.Error())
-}
-
-// forgettable reports whether the file is gone and read, so that another one can take its place.
-func (f *file) forgettable() bool {
-	return f.State == Removed && !f.given && f.old == nil && f.cur == nil
 }
 
 func (f *file) close() {

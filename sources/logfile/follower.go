@@ -62,7 +62,9 @@ func Follow(ctx context.Context, o Options, h Handler) error {
 		switch rest := reportEvery - time.Since(fo.reported); {
 		case idle && o.Once:
 			fo.reportFiles()
-			fo.reportTorn()
+			for _, f := range fo.files {
+				fo.torn(f, f.cur)
+			}
 			return fo.err
 		case rest <= 0 || idle && first:
 			fo.reportFiles()
@@ -231,13 +233,6 @@ func (fo *follower) report(f *file, lines ...Line) {
 	}
 	if fo.h.Lines != nil && fo.err == nil && len(lines) > 0 {
 		fo.err = fo.h.Lines(lines)
-	}
-}
-
-// reportTorn reports the unfinished lines when reading ends.
-func (fo *follower) reportTorn() {
-	for _, f := range fo.files {
-		fo.torn(f, f.cur)
 	}
 }
 

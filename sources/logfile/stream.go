@@ -20,10 +20,6 @@ type stream struct {
 	shown int64  // offset at which the last reported partial line ended
 }
 
-func newStream(h *os.File, info os.FileInfo, maxLine int) *stream {
-	return &stream{h: h, info: info, lines: splitter{max: maxLine, number: 1}}
-}
-
 // seek sets the first position: the start, or n lines before the end.
 func (s *stream) seek(fromStart bool, n int) error {
 	if fromStart {

@@ -235,7 +235,9 @@ func (fo *follower) accept(all []found, first bool) {
 			continue
 		}
 		if len(fo.files) >= MaxFiles {
-			fo.files = slices.DeleteFunc(fo.files, (*file).forgettable)
+			fo.files = slices.DeleteFunc(fo.files, func(f *file) bool { // gone and read
+				return f.State == Removed && !f.given && f.old == nil && f.cur == nil
+			})
 		}
 		if len(fo.files) >= MaxFiles {
 			leftOut++

@@ -191,7 +191,7 @@ func (r *logReader) add(e Entry) {
 		r.ring.Add(e)
 		return
 	}
-	if r.first.add(e); r.first.full() {
+	if r.first.add(e); len(r.first.lines) >= MaxLines || r.first.bytes >= maxBytes {
 		r.ordered()
 	}
 }

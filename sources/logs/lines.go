@@ -34,9 +34,6 @@ func (m *merger) add(e Entry) {
 	m.bytes += entryBytes(e)
 }
 
-// full reports whether the lines must be published.
-func (m *merger) full() bool { return len(m.lines) >= MaxLines || m.bytes >= maxBytes }
-
 // flush passes the lines to give in order and removes them.
 func (m *merger) flush(give func(Entry)) {
 	slices.SortStableFunc(m.lines, func(a, b timedEntry) int { return a.when.Compare(b.when) })

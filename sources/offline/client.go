@@ -96,7 +96,7 @@ func (f *Files) matching(ctx context.Context, text string) ([]*run, runQuery, er
 	}
 	var hits []*run
 	for _, r := range list {
-		if q.matches(r) {
+		if q.condition == nil || q.condition(r) == isTrue {
 			hits = append(hits, r)
 		}
 	}

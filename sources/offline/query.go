@@ -42,8 +42,6 @@ type runQuery struct {
 	groupBy   string // "" for none
 }
 
-func (q runQuery) matches(r *run) bool { return q.condition == nil || q.condition(r) == isTrue }
-
 // parse parses a visibility query with the server's own parser; its errors are the server's.
 func parse(text string, types map[string]enumspb.IndexedValueType) (runQuery, error) {
 	c := query.NewQueryConverter[condition](converter{}, "", searchattribute.NewNameTypeMap(types),

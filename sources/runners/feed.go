@@ -29,7 +29,14 @@ func NewFeed(link *cluster.Link) *feed.Feed[string, *Runners] {
 				v.Updated = link.Now()
 			})
 		}}
-		r.read(ctx)
+		for ctx.Err() == nil {
+			var wg sync.WaitGroup
+			wg.Go(func() { r.askDispatcher(ctx) })
+			wg.Go(func() { r.listRuns(ctx) })
+			wg.Wait()
+			for cluster.Sleep(ctx, RunnersEvery) == nil && link.Paused() {
+			}
+		}
 	})
 	f.Want("")
 	return f
@@ -39,17 +46,6 @@ type runnersReader struct {
 	link   *cluster.Link
 	id     string // of the runner whose runs are listed
 	update func(func(*Runners))
-}
-
-func (r *runnersReader) read(ctx context.Context) {
-	for ctx.Err() == nil {
-		var wg sync.WaitGroup
-		wg.Go(func() { r.askDispatcher(ctx) })
-		wg.Go(func() { r.listRuns(ctx) })
-		wg.Wait()
-		for cluster.Sleep(ctx, RunnersEvery) == nil && r.link.Paused() {
-		}
-	}
 }
 
 func (r *runnersReader) askDispatcher(ctx context.Context) {

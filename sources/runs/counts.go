@@ -79,14 +79,11 @@ func countEach(ctx context.Context, c client.Client, query string) (Counts, erro
 	counts := Counts{Total: total, Status: map[ace.Status]int64{}}
 	for _, s := range ace.Statuses() {
 		if err == nil {
-			counts.Status[s], err = Count(ctx, c, And(query, statusIs(s)))
+			is := equals(history.AttrStatus, "=", []string{history.ExecutionStatus(s)})
+			counts.Status[s], err = Count(ctx, c, And(query, is))
 		}
 	}
 	return counts, err
-}
-
-func statusIs(s ace.Status) string {
-	return equals(history.AttrStatus, "=", []string{history.ExecutionStatus(s)})
 }
 
 func countByStatus(ctx context.Context, c client.Client, query string) (Counts, error) {

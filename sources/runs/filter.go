@@ -211,7 +211,7 @@ func fieldTerm(word, typed, op, value string, colon bool) (string, error) {
 		return key + op + quote(value), nil
 	}
 	if op == "=" && strings.HasSuffix(value, "*") {
-		return prefix(key, strings.TrimSuffix(value, "*")), nil
+		return key + " STARTS_WITH " + quote(strings.TrimSuffix(value, "*")), nil
 	}
 	var values []string
 	for _, v := range strings.Split(value, ",") {
@@ -286,8 +286,6 @@ func equals[S ~string](key, op string, values []S) string {
 	}
 	return key + in + strings.Join(quoteAll(values), ", ") + ")"
 }
-
-func prefix(key, value string) string { return key + " STARTS_WITH " + quote(value) }
 
 // quote quotes a value unless it is quoted already.
 func quote(s string) string {

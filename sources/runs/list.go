@@ -62,15 +62,6 @@ func ListNewest(ctx context.Context, c client.Client, query string, limit int, f
 	return tryNewest(query, Newest(query), func(query string) error { return List(ctx, c, query, limit, fn) })
 }
 
-// page reads one page of the selection, which may be empty although more follow.
-func (s selection) page(ctx context.Context, c client.Client, size int, token []byte) ([]Run, []byte, error) {
-	if !s.exact() {
-		size = PageSize // many rows may be left out
-	}
-	rows, next, err := readRows(ctx, c, withoutHousekeeping(s.server), size, token)
-	return s.of(rows), next, err
-}
-
 // readRows reads one page of the server's rows.
 func readRows(
 	ctx context.Context, c client.Client, query string, size int, token []byte,
@@ -218,7 +209,11 @@ func listPage(ctx context.Context, c client.Client, query string, size int, toke
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.page(ctx, c, size, token)
+	if !s.exact() {
+		size = PageSize // many rows may be left out
+	}
+	rows, next, err := readRows(ctx, c, withoutHousekeeping(s.server), size, token)
+	return s.of(rows), next, err
 }
 
 // Newest narrows a visibility query to the newest run of each chain. A query that mentions ContinuedAsNew or

@@ -92,7 +92,9 @@ func (t *reader) publish() *Detail {
 	out.Conversation = t.fold.Conversation()
 	out.Conversation.Path = t.id
 	out.Turns = t.fold.newestTurns()
-	out.Log = t.fold.logFile()
+	if last := t.fold.last(); last != nil && last.log != nil && last.log.file != nil {
+		out.Log = last.log.file.Name()
+	}
 	return &out
 }
 
@@ -130,10 +132,12 @@ func (t *reader) earlier(ctx context.Context) (newest string, err error) {
 		return "", err
 	}
 	newest = d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
-	before, err := t.before(ctx, newest)
+	p := cluster.Pages{t.link.Client, t.link.Namespace, t.id, newest}
+	started, err := p.FirstEvent(ctx)
 	if err != nil {
 		return "", err
 	}
+	before := started.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
 	var runs [][]*historypb.HistoryEvent
 	events := 0
 	for before != "" && len(runs) < maxRunsRead && events < cluster.MaxEvents/4 {
@@ -155,13 +159,6 @@ func (t *reader) earlier(ctx context.Context) (newest string, err error) {
 		}
 	}
 	return newest, nil
-}
-
-// before returns the run that another run continues, or "".
-func (t *reader) before(ctx context.Context, run string) (string, error) {
-	p := cluster.Pages{t.link.Client, t.link.Namespace, t.id, run}
-	started, err := p.FirstEvent(ctx)
-	return started.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(), err
 }
 
 func (t *reader) take(e *historypb.HistoryEvent) {

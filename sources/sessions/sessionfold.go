@@ -66,7 +66,11 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) bool {
 	at := e.GetEventTime().AsTime()
 	switch fact.Kind {
 	case session.FactStarted:
-		f.addCarried()
+		for _, r := range f.State.Recent { // of runs that were not read
+			if last := f.last(); last == nil || last.Turn < r.Turn {
+				f.add(&Turn{Turn: r.Turn, RunID: f.RunID, Record: &r})
+			}
+		}
 	case session.FactTurnBegan:
 		f.add(&Turn{Turn: fact.Turn.Turn, RunID: f.RunID, Began: at, Messages: fact.Turn.Messages})
 	case session.FactTurnEnded:
@@ -80,15 +84,6 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) bool {
 		}
 	}
 	return true
-}
-
-// addCarried adds the turns of earlier runs that were not read.
-func (f *Folder) addCarried() {
-	for _, r := range f.State.Recent {
-		if last := f.last(); last == nil || last.Turn < r.Turn {
-			f.add(&Turn{Turn: r.Turn, RunID: f.RunID, Record: &r})
-		}
-	}
 }
 
 func (f *Folder) last() *Turn {
@@ -254,20 +249,14 @@ func (t *Turn) withDecision(e *transcripts.Entry, pending []session.ToolRequest)
 		}
 	}
 	if a, ok := t.Answers[e.CallID]; ok {
-		n.Note = answerText(a)
+		verb := map[session.Action]string{session.Allow: "allowed", session.Deny: "denied"}[a.Action]
+		n.Note = verb + " by " + a.By
+		if a.Reason != "" {
+			n.Note += ": " + a.Reason
+		}
 		n.Denied = n.Denied || a.Action == session.Deny && e.Done
 	}
 	return &n
-}
-
-// answerText describes the decision on a call: "denied by rule".
-func answerText(a session.ToolAnswer) string {
-	text := map[session.Action]string{session.Allow: "allowed", session.Deny: "denied"}[a.Action] + " by " +
-		a.By
-	if a.Reason != "" {
-		text += ": " + a.Reason
-	}
-	return text
 }
 
 // resultEntries returns the entries in the result of a turn.

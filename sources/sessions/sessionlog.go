@@ -156,11 +156,3 @@ func (t *turnLog) entries() []*transcripts.Entry {
 	list, _ := t.builder.Entries()
 	return list
 }
-
-// logFile returns the file with the log of the current turn while it is read, or "".
-func (f *Folder) logFile() string {
-	if t := f.last(); t != nil && t.log != nil && t.log.file != nil {
-		return t.log.file.Name()
-	}
-	return ""
-}

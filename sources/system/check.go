@@ -64,7 +64,9 @@ func (s *System) Checks() []Check {
 	var out []Check
 	out = append(out, s.serverChecks()...)
 	if s.Err == "" && !s.Loading {
-		out = append(out, s.workerChecks()...)
+		for _, q := range s.Queues {
+			out = append(out, s.queueCheck(q))
+		}
 	}
 	for _, agent := range s.Agents {
 		out = append(out, check(agent))
@@ -177,14 +179,6 @@ func (s *System) dataChecks() []Check {
 		c.State, c.Advice = CheckWarning, "free space on that file system soon"
 	}
 	return []Check{c}
-}
-
-func (s *System) workerChecks() []Check {
-	var out []Check
-	for _, q := range s.Queues {
-		out = append(out, s.queueCheck(q))
-	}
-	return out
 }
 
 func (s *System) queueCheck(q Queue) Check {

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
-	"acescope/engine/ace"
 	"acescope/sources/runs"
 )
 
@@ -21,11 +19,6 @@ type position struct {
 	Runs map[string]time.Time `json:"runs"`
 
 	kept int // runs that the last cleanup kept
-}
-
-func (p *position) has(r runs.Run) bool {
-	_, ok := p.Runs[r.RunID]
-	return ok
 }
 
 // add adds an exported run, and forgets those that are not listed again.
@@ -47,11 +40,6 @@ func (p *position) add(r runs.Run) {
 		}
 	}
 	p.kept = max(len(p.Runs), batchSize)
-}
-
-// positionFile returns the file of the position of a namespace at an address.
-func positionFile(dataDir, address, namespace string) string {
-	return filepath.Join(dataDir, "telemetry", ace.FileName(address+"/"+namespace)+".json")
 }
 
 // maxSkew is how far the server's clock may be behind that of this machine.

@@ -81,7 +81,8 @@ func (r *reader) readPart(ctx context.Context) (all bool, err error) {
 	var closed []runs.Run
 	query := closedBetween(r.position.Closed.Add(-overlap), until)
 	err = runs.List(ctx, r.deps.Client, query, 0, func(row runs.Run) error {
-		if !row.Open() && !runs.Housekeeping(row.Type) && !r.position.has(row) {
+		_, exported := r.position.Runs[row.RunID]
+		if !row.Open() && !runs.Housekeeping(row.Type) && !exported {
 			closed = append(closed, row)
 		}
 		return nil

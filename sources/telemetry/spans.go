@@ -60,7 +60,11 @@ func (c *record) Spans() []*tracepb.Span {
 	for i := range c.spans {
 		t.add(i)
 	}
-	t.observed()
+	for _, call := range c.calls {
+		if call.scheduled == 0 { // of an observed run, which has no activities
+			t.chat(rootID(c.RunID), call, c.Began().UnixNano(), c.Began().Add(c.Age(c.Close)).UnixNano())
+		}
+	}
 	if t.omitted > 0 {
 		root.Attributes = append(root.Attributes, attribute("acescope.spans.omitted", t.omitted))
 	}
@@ -278,15 +282,6 @@ func (call modelCall) describe(list attributes) {
 	list[keyCacheRead] = u.CacheReadTokens
 	if u.CostUSD > 0 {
 		list["acescope.cost.usd"] = u.CostUSD
-	}
-}
-
-// observed adds the model calls of an observed run, which has no activities.
-func (t *tracer) observed() {
-	for _, call := range t.record.calls {
-		if call.scheduled == 0 {
-			t.chat(rootID(t.RunID), call, t.Began().UnixNano(), t.Began().Add(t.Age(t.Close)).UnixNano())
-		}
 	}
 }
 

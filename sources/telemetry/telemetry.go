@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 
+	"acescope/engine/ace"
 	"acescope/sources/cluster"
 )
 
@@ -123,7 +125,7 @@ func (t *Telemetry) Start(s Source) error {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	file := positionFile(s.DataDir, s.Address, s.Namespace)
+	file := filepath.Join(s.DataDir, "telemetry", ace.FileName(s.Address+"/"+s.Namespace)+".json")
 	start, err := loadPosition(file, time.Now())
 	if err != nil {
 		s.Log.Warn("telemetry", "error", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"acescope/engine/agents/transcript"
 	"acescope/engine/agents/transcript/copies"
@@ -20,7 +21,9 @@ func (x *Index) sessions() (list []*Session) {
 	for _, files := range parts {
 		list = append(list, newSession(files))
 	}
-	sortNewest(list)
+	slices.SortFunc(list, func(a, b *Session) int {
+		return cmp.Or(b.Last().Compare(a.Last()), strings.Compare(a.Path, b.Path))
+	})
 	return list
 }
 

@@ -209,12 +209,3 @@ func Find(sessions []*Session, name string) (found []*Session) {
 	}
 	return found
 }
-
-func sortNewest(list []*Session) {
-	slices.SortFunc(list, func(a, b *Session) int {
-		if c := b.Last().Compare(a.Last()); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Path, b.Path)
-	})
-}

@@ -37,19 +37,17 @@ func Predict(in flow.Input, rec *flow.Record) (Outcome, error) {
 }
 
 func predict(in flow.Input, rec *flow.Record) Simulation {
-	return Simulation{Input: in, Start: rec.Start, Answer: recordedAnswers(rec),
-		Decide: func(string) (flow.Decision, bool) { return flow.Decision{}, false }}
-}
 
-func recordedAnswers(rec *flow.Record) func(operation.Request, int) (json.RawMessage, *ace.Failure, bool) {
 	values := map[string]flow.Recorded{}
 	for _, v := range rec.Values {
 		values[v.ID] = v
 	}
-	return func(r operation.Request, _ int) (json.RawMessage, *ace.Failure, bool) {
-		v := values[r.OperationID]
-		return v.Value, v.Failure, v.Value != nil || v.Failure != nil
-	}
+	return Simulation{Input: in, Start: rec.Start,
+		Answer: func(r operation.Request, _ int) (json.RawMessage, *ace.Failure, bool) {
+			v := values[r.OperationID]
+			return v.Value, v.Failure, v.Value != nil || v.Failure != nil
+		},
+		Decide: func(string) (flow.Decision, bool) { return flow.Decision{}, false }}
 }
 
 // Difference is the first difference between a flow and a recorded run.

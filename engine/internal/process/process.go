@@ -359,7 +359,9 @@ func (o *output) copy() {
 	buf := make([]byte, 64<<10)
 	for budget := cutBudget; budget > 0; {
 		n, err := o.r.Read(buf)
-		o.put(buf[:n])
+		if n > 0 && o.err == nil {
+			_, o.err = o.w.Write(buf[:n])
+		}
 		if o.held {
 			budget -= n
 			_ = o.r.SetReadDeadline(time.Now().Add(cutWait))
@@ -376,14 +378,6 @@ func (o *output) copy() {
 			return
 		}
 	}
-}
-
-// put passes bytes to the writer until it fails.
-func (o *output) put(b []byte) {
-	if len(b) == 0 || o.err != nil {
-		return
-	}
-	_, o.err = o.w.Write(b)
 }
 
 // cut ends the copying although other processes may still hold the pipe.

@@ -12,13 +12,6 @@ import (
 	"acescope/engine/tasks/run"
 )
 
-func checkStrategy(s run.Strategy) error {
-	if s == "" || slices.Contains(run.Strategies(), s) {
-		return nil
-	}
-	return fmt.Errorf("%q must be one of %v", short(string(s)), run.Strategies())
-}
-
 // passed are parameters in the form of a strategy.
 type passed struct {
 	args  []string // after the command
@@ -68,8 +61,8 @@ func passParameters(b run.Blueprint, object json.RawMessage) (p passed, err erro
 }
 
 func checkParameters(b run.Blueprint, object json.RawMessage) error {
-	if err := checkStrategy(b.Strategy); err != nil {
-		return err
+	if b.Strategy != "" && !slices.Contains(run.Strategies(), b.Strategy) {
+		return fmt.Errorf("%q must be one of %v", short(string(b.Strategy)), run.Strategies())
 	}
 	schema, err := blueprint.Compile(b.Schema, b.Strategy)
 	if err == nil {

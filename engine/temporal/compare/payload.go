@@ -127,10 +127,7 @@ func (d *differ) add(path string, a, b any, inA, inB bool) {
 
 func value(v any) (json.RawMessage, bool) {
 	data, _ := plainjson.Marshal(v) // parsed JSON can be encoded
-	return truncate(data)
-}
 
-func truncate(data []byte) (json.RawMessage, bool) {
 	if len(data) <= MaxValue {
 		return data, false
 	}

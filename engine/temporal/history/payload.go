@@ -179,8 +179,11 @@ func FailureFrom(err error) ace.Failure {
 		return ace.Failure{Kind: ace.Failed, Message: "unknown failure"}
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return ace.Failure{Kind: ace.TimedOut, Type: timeout.TimeoutType().String(),
-			Message: timeoutText(timeout)}
+		text := timeout.Message()
+		if cause := errors.Unwrap(timeout); cause != nil {
+			text += "; last failure: " + FailureFrom(cause).Message
+		}
+		return ace.Failure{Kind: ace.TimedOut, Type: timeout.TimeoutType().String(), Message: text}
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		f := ace.Failure{Kind: ace.Failed, Type: app.Type(), Message: app.Message(), Calls: callsOf(app)}
@@ -206,14 +209,6 @@ func callsOf(err *temporal.ApplicationError) *ace.CallLog {
 		}
 	}
 	return &log
-}
-
-func timeoutText(t *temporal.TimeoutError) string {
-	text := t.Message()
-	if cause := errors.Unwrap(t); cause != nil {
-		text += "; last failure: " + FailureFrom(cause).Message
-	}
-	return text
 }
 
 // Canceled returns the failure of a canceled activity or child workflow.

@@ -143,7 +143,14 @@ func (p *projection) apply(e *historypb.HistoryEvent) {
 		a := e.GetActivityTaskStartedEventAttributes()
 		p.attempts[a.GetScheduledEventId()] = a.GetAttempt()
 	case enumspb.EVENT_TYPE_MARKER_RECORDED:
-		p.marker(e, history.MarkerOf(e.GetMarkerRecordedEventAttributes()))
+		switch m := history.MarkerOf(e.GetMarkerRecordedEventAttributes()); m.Name {
+		case history.MarkerSideEffect, history.MarkerMutable:
+			p.sideEffect(e, m)
+		case history.MarkerVersion:
+			p.version(e, m)
+		case history.MarkerLocalActivity:
+			p.local(e, m)
+		}
 	default:
 		if end, ok := history.EndingOf(e); ok {
 			p.ended(e, end)
@@ -237,17 +244,6 @@ func (p *projection) ended(e *historypb.HistoryEvent, end history.Ending) {
 			Type: VariableSet, OperationID: out.OperationID, Step: out.Step, Branch: out.Branch,
 			Value: Value{Variable: out.Variable, Data: value},
 		})
-	}
-}
-
-func (p *projection) marker(e *historypb.HistoryEvent, m history.Marker) {
-	switch m.Name {
-	case history.MarkerSideEffect, history.MarkerMutable:
-		p.sideEffect(e, m)
-	case history.MarkerVersion:
-		p.version(e, m)
-	case history.MarkerLocalActivity:
-		p.local(e, m)
 	}
 }
 

@@ -43,10 +43,6 @@ type versionCall struct {
 	min, max workflow.Version
 }
 
-func newRecorder(details bool) *recorder {
-	return &recorder{details: details, commands: map[int64][]Command{}}
-}
-
 func (r *recorder) record(ctx workflow.Context, c Command) {
 	r.observe(ctx, func() {
 		list := append(r.commands[r.at], c)

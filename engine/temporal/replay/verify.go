@@ -179,7 +179,7 @@ func trimIncompleteTask(events []*historypb.HistoryEvent) []*historypb.HistoryEv
 func (v *Verifier) replay(
 	ctx context.Context, events []*historypb.HistoryEvent, details bool,
 ) (r *recorder, replayErr, err error) {
-	r = newRecorder(details)
+	r = &recorder{details: details, commands: map[int64][]Command{}}
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		Interceptors:             []interceptor.WorkerInterceptor{r},
 		DisableDeadlockDetection: true,

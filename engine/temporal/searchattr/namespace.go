@@ -38,7 +38,9 @@ func ReadGap(ctx context.Context, c workflowservice.WorkflowServiceClient, names
 	types := map[string]enumspb.IndexedValueType{}
 	switch {
 	case is[*serviceerror.PermissionDenied](err) && len(columns) > 0: // it needs rights beyond the namespace
-		types = columnTypes(columns)
+		for column := range columns { // named after their types: Keyword01, KeywordList01, Int01
+			types[column], _ = enumspb.IndexedValueTypeFromString(strings.TrimRight(column, "0123456789"))
+		}
 	case err != nil:
 		return Gap{}, err
 	}
@@ -57,15 +59,6 @@ func ReadGap(ctx context.Context, c workflowservice.WorkflowServiceClient, names
 		}
 	}
 	return gap, nil
-}
-
-// columnTypes returns the types of columns by their names: Keyword01, KeywordList01, Int01.
-func columnTypes(columns map[string]string) map[string]enumspb.IndexedValueType {
-	types := map[string]enumspb.IndexedValueType{}
-	for column := range columns {
-		types[column], _ = enumspb.IndexedValueTypeFromString(strings.TrimRight(column, "0123456789"))
-	}
-	return types
 }
 
 // Keywords returns the names with the type Keyword, as the server's interfaces want them.

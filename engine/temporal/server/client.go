@@ -161,8 +161,6 @@ func keepToken(dir, token string) error {
 // authorization: mapping a caller to claims, and checking them.
 type tokenAuth struct{ want [sha256.Size]byte }
 
-func newTokenAuth(token string) *tokenAuth { return &tokenAuth{want: sha256.Sum256([]byte(token))} }
-
 // GetClaims gives callers with the token the administrator role and others no role. It compares
 // hashes in constant time.
 func (a *tokenAuth) GetClaims(info *authorization.AuthInfo) (*authorization.Claims, error) {

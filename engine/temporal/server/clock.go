@@ -125,8 +125,6 @@ func (c *hostClock) step() ClockStep {
 	return c.noticed
 }
 
-func (c *hostClock) stop() { close(c.done) }
-
 // Wrap implements [queues.ExecutorWrapper].
 func (c *hostClock) Wrap(next queues.Executor) queues.Executor { return heldTimeouts{next, c} }
 

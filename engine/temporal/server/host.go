@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -88,7 +89,7 @@ func startOn(
 	h := &host{dir: dir, token: token, clock: newHostClock(opts.wall, opts.last), log: openLog(dir),
 		endpoint: newEndpoint(p[primitives.FrontendService], opts.Version), stopped: make(chan struct{})}
 	h.endpoint.Clock = h.clock.noticed
-	auth := newTokenAuth(token)
+	auth := &tokenAuth{want: sha256.Sum256([]byte(token))}
 	err = h.start(
 		temporal.WithConfig(serverConfig(sql, p)),
 		temporal.ForServices(append([]string{"internal-frontend"}, temporal.DefaultServices...)),
@@ -156,7 +157,7 @@ func (h *host) stop(timeout time.Duration) bool {
 	h.stopOnce.Do(func() {
 		h.log.quiet()
 		h.endpoint.remove(h.dir)
-		h.clock.stop()
+		close(h.clock.done)
 		go func() {
 			defer close(h.stopped)
 			if h.conn != nil {
@@ -165,7 +166,7 @@ func (h *host) stop(timeout time.Duration) bool {
 			if h.server != nil {
 				_ = h.server.Stop()
 			}
-			h.log.close()
+			h.log.file.Close()
 		}()
 	})
 	select {

@@ -315,21 +315,19 @@ func (n *Node) Close(ctx context.Context) error {
 	n.mu.Unlock()
 	if first {
 		n.cancel()
-		go n.leave()
+		go func() {
+			defer close(n.stopped)
+			<-n.watched
+			if err := n.stopHost(); err != nil {
+				n.opts.Logger.Error("stop the server", "error", err)
+			}
+		}()
 	}
 	select {
 	case <-n.stopped:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-func (n *Node) leave() {
-	defer close(n.stopped)
-	<-n.watched
-	if err := n.stopHost(); err != nil {
-		n.opts.Logger.Error("stop the server", "error", err)
 	}
 }
 
@@ -367,7 +365,7 @@ func (n *Node) watch(ctx context.Context) {
 		}
 		err := n.guard(ctx, h)
 		if ctx.Err() != nil {
-			return // leave stops the server
+			return // Close stops the server
 		}
 		if err != nil {
 			n.fail(err) // first, because a broken server stops slowly

@@ -108,6 +108,4 @@ func (l *serverLog) why() string {
 // quiet drops the errors that services log about each other while they stop.
 func (l *serverLog) quiet() { l.level.SetLevel(zap.FatalLevel) }
 
-func (l *serverLog) close() { l.file.Close() }
-
 func (l *serverLog) path() string { return l.file.Filename }
