@@ -53,7 +53,10 @@ func tlsProblem(ctx context.Context, address string, config *tls.Config) string 
 		_, err = conn.Read(make([]byte, 1))
 		_ = conn.Close()
 	}
-	rejection := rejectionOf(err)
+	rejection := "" // the TLS alert that the server sent
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
+		rejection = op.Err.Error()
+	}
 	if plain {
 		if err == nil || rejection != "" {
 			return "the port expects TLS; set TEMPORAL_TLS=true"
@@ -64,14 +67,6 @@ func tlsProblem(ctx context.Context, address string, config *tls.Config) string 
 		return clientCertificateProblem(rejection, config)
 	}
 	return serverCertificateProblem(err)
-}
-
-// rejectionOf returns the TLS alert that the server sent, or "".
-func rejectionOf(err error) string {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
-		return op.Err.Error()
-	}
-	return ""
 }
 
 const setClientCertificate = "set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH"

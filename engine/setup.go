@@ -73,17 +73,12 @@ func (s *Setup) Do(ctx context.Context, step SetupStep) error {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
 	err := step.do(ctx)
-	if isDenied(err) {
+	// A server that manages namespaces elsewhere, such as Temporal Cloud, does not implement the calls.
+	if isError[*serviceerror.PermissionDenied](err) || isError[*serviceerror.Unimplemented](err) {
 		return fmt.Errorf("%w: this client may not create the %s of %s on %s; an administrator of the cluster "+
 			"can run the same command", ErrDenied, step.Name, s.Namespace, s.Address)
 	}
 	return err
-}
-
-// isDenied reports whether the server refused a call for lack of rights. A server that manages namespaces
-// elsewhere, such as Temporal Cloud, does not implement the calls.
-func isDenied(err error) bool {
-	return isError[*serviceerror.PermissionDenied](err) || isError[*serviceerror.Unimplemented](err)
 }
 
 func (s *Setup) planNamespace(ctx context.Context) (SetupStep, error) {

@@ -228,10 +228,6 @@ func StoreChanged(e *Engine) <-chan error {
 	return e.worker.store.changed
 }
 
-func newStoreWatch(e *Engine) *storeWatch {
-	return &storeWatch{e.registry(), e.storeURL, e.dir, make(chan error, 1)}
-}
-
 // run checks at each tick until the store has changed or the context is done.
 func (w *storeWatch) run(ctx context.Context, tick <-chan time.Time) {
 	for {

@@ -100,7 +100,7 @@ func (e *Engine) serve(o Options) error {
 		}
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	store := newStoreWatch(e)
+	store := &storeWatch{e.registry(), e.storeURL, e.dir, make(chan error, 1)}
 	e.worker = &workerSet{w: w, dispatch: dispatch, watch: inBackground(dispatch.Watch), store: store,
 		checks: []*background{regularly(storeCheckEvery, store.run)}}
 	if o.Remote != nil {
@@ -150,7 +150,10 @@ func (e *Engine) sessionHost(w worker.Worker, o Options) (*host.Host, error) {
 		host.RegisterNoClaim(w, why)
 		return nil, nil
 	}
-	s := sessionOptions(o)
+	s := o.Sessions
+	if o.Agents != nil {
+		s.Agents = o.Agents
+	}
 	s.DataDir = e.dir
 	s.Artifacts = e.Artifacts
 	s.Workflows = host.Client{Client: e.workerClient()}
@@ -247,15 +250,6 @@ func serveSessions(ctx context.Context, c client.Client, h *host.Host, log *slog
 		case <-time.After(startRetry):
 		}
 	}
-}
-
-// sessionOptions returns the options of sessions, including those of agents in general.
-func sessionOptions(o Options) host.Options {
-	s := o.Sessions
-	if o.Agents != nil {
-		s.Agents = o.Agents
-	}
-	return s
 }
 
 // spoolForwarder forwards the records of observers in a spool to their runs.

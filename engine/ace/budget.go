@@ -76,14 +76,6 @@ func (b *Budget) Share(n int) *Budget {
 	return &share
 }
 
-// asUsage returns the usage that spends the budget.
-func (b *Budget) asUsage() Usage {
-	if b == nil {
-		return Usage{}
-	}
-	return Usage{InputTokens: b.Tokens, CostUSD: b.CostUSD}
-}
-
 // Limits returns the budget of the experiment, or nil.
 func (b ExperimentBounds) Limits() *Budget {
 	if b.MaxCostUSD == 0 && b.MaxTokens == 0 {
@@ -97,7 +89,9 @@ func (b ExperimentBounds) Limits() *Budget {
 func (s *ExperimentState) Left(n int, open []*Budget) *Budget {
 	left := s.Input.Limits().Less(s.Progress.Usage)
 	for _, b := range open {
-		left = left.Less(b.asUsage())
+		if b != nil {
+			left = left.Less(Usage{InputTokens: b.Tokens, CostUSD: b.CostUSD})
+		}
 	}
 	return left.Share(n)
 }

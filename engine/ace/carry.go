@@ -138,7 +138,10 @@ func (l *ToolCalls) carry(latest, open int) *Carried {
 			if c.Skills == nil {
 				c.Skills = map[string]carriedSkill{}
 			}
-			c.Skills[name] = carry(u, times[name])
+			t := times[name]
+			slices.Sort(t.durations)
+			c.Skills[name] = carriedSkill{Calls: u.Calls, OK: u.OK, Failed: u.Failed, Denied: u.Denied,
+				Pending: u.Pending, Durations: pack(t.durations), Latest: brief(t.latest), Error: brief(t.error)}
 		}
 	}
 	return c
@@ -163,12 +166,6 @@ func detailed(list []*entry, latest, open int) []bool {
 // unfinished reports whether more events of the call are expected.
 func (c *entry) unfinished() bool {
 	return !c.known && c.now.Accepted && !(c.marks.Used && c.marks.Ended)
-}
-
-func carry(u SkillUsage, t *callTimes) carriedSkill {
-	slices.Sort(t.durations)
-	return carriedSkill{Calls: u.Calls, OK: u.OK, Failed: u.Failed, Denied: u.Denied, Pending: u.Pending,
-		Durations: pack(t.durations), Latest: brief(t.latest), Error: brief(t.error)}
 }
 
 // brief returns the fields of a call that [callTimes] needs.

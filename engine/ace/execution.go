@@ -103,17 +103,6 @@ func stepBit(p Phase) uint8 {
 // Status returns the server's record of the run: Running until it is closed.
 func (x *Execution) Status() Status { return cmp.Or(x.ClosedAs, Running) }
 
-func (x *Execution) addSteps(noSkills bool) {
-	x.Steps = make([]StepState, 0, len(Steps()))
-	for _, p := range Steps() {
-		status := StatusPending
-		if p == PhaseSkills && noSkills {
-			status = StatusNotReached
-		}
-		x.Steps = append(x.Steps, StepState{Phase: p, Status: status})
-	}
-}
-
 func (x *Execution) step(p Phase) *StepState {
 	for i := range x.Steps {
 		if x.Steps[i].Phase == p {
@@ -138,16 +127,6 @@ func (x *Execution) enter(p Phase) {
 // isPast reports whether a later step than p has begun.
 func (x *Execution) isPast(p Phase) bool {
 	return x.Phase == PhaseDone || slices.Index(Steps(), p) < slices.Index(Steps(), x.Phase)
-}
-
-// schedule begins a step. A step that was only expected to be next is not reached yet.
-func (x *Execution) schedule(p Phase) {
-	x.survive()
-	if st := x.step(x.Phase); st != nil && x.scheduled&stepBit(x.Phase) == 0 && st.Status == StatusRunning {
-		st.Status = StatusPending
-	}
-	x.scheduled |= stepBit(p)
-	x.enter(p)
 }
 
 // record replaces the state of a step. If the step belongs to a pass, again is set, and record adds the usage
@@ -183,31 +162,6 @@ func (x *Execution) failStep(p Phase, f Failure) {
 			spent = st.Usage.Add(spent)
 		}
 		st.Usage = &spent
-	}
-}
-
-// sumUsage sets the usage of the run to that of its steps.
-func (x *Execution) sumUsage() {
-	x.Usage = Usage{}
-	for _, st := range x.Steps {
-		if st.Usage != nil {
-			x.Usage = x.Usage.Add(*st.Usage)
-		}
-	}
-}
-
-// stop ends the run before its next step. If a pass is open, again is set.
-func (x *Execution) stop(why string, again bool) {
-	x.Stopped = why
-	x.Reported = Completed
-	x.Phase = PhaseDone
-	for i := range x.Steps {
-		switch st := &x.Steps[i]; {
-		case again && st.Status == StatusRunning:
-			st.Status = StatusDone // in the previous pass
-		case st.Status == StatusPending || st.Status == StatusRunning:
-			st.Status = StatusNotReached
-		}
 	}
 }
 

@@ -194,7 +194,12 @@ func (s *State) derive() {
 		}
 	}
 	if p.used {
-		s.sumUsage()
+		s.Usage = Usage{}
+		for _, st := range s.Steps {
+			if st.Usage != nil {
+				s.Usage = s.Usage.Add(*st.Usage)
+			}
+		}
 	}
 	switch {
 	case finish != nil:

@@ -252,13 +252,16 @@ func (s *State) after(step Phase) Phase {
 		kind = PassAfter
 	}
 	if kind == "" {
-		return s.Input.Protocol.after(step)
+		if next := step.next(); next != PhaseSkills || !s.Input.NoSkills {
+			return next
+		}
+		return PhaseReflector
 	}
-	next := Pass{Kind: kind, Number: 1}
+	pass := Pass{Kind: kind, Number: 1}
 	if kind == PassRound {
-		next.Number = s.Passes.rounds() + 1
+		pass.Number = s.Passes.rounds() + 1
 	}
-	s.Passes = append(s.Passes[:len(s.Passes):len(s.Passes)], next)
+	s.Passes = append(s.Passes[:len(s.Passes):len(s.Passes)], pass)
 	return PhaseGenerator
 }
 

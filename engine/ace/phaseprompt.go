@@ -78,13 +78,3 @@ func (p Prompts) String() string {
 	}
 	return strings.Join(list, ", ")
 }
-
-// settings describes the prompts that are not the default.
-func (p Prompts) settings() (list []string) {
-	for _, step := range PromptedPhases() {
-		if prompt := p.Of(step); prompt != nil {
-			list = append(list, fmt.Sprintf("%s prompt %s", step, prompt))
-		}
-	}
-	return list
-}

@@ -70,14 +70,6 @@ func (d *Deduplication) String() string {
 	return fmt.Sprintf("near-duplicates merged (%s, similarity %g or more)", d.Measure(), d.Similarity)
 }
 
-// after returns the phase after a step.
-func (p Protocol) after(step Phase) Phase {
-	if next := step.next(); next != PhaseSkills || !p.NoSkills {
-		return next
-	}
-	return PhaseReflector
-}
-
 // ModelOf returns the model of a step.
 func (in TaskInput) ModelOf(step Phase) string { return cmp.Or(in.Models[string(step)], in.Model) }
 
@@ -95,7 +87,11 @@ func (p Protocol) Settings() (list []string) {
 	for _, step := range slices.Sorted(maps.Keys(p.Models)) {
 		list = append(list, step+" by "+p.Models[step])
 	}
-	list = append(list, p.Prompts.settings()...)
+	for _, step := range PromptedPhases() {
+		if prompt := p.Prompts.Of(step); prompt != nil {
+			list = append(list, fmt.Sprintf("%s prompt %s", step, prompt))
+		}
+	}
 	if p.NoSkills {
 		list = append(list, "without the skills phase")
 	}

@@ -83,9 +83,17 @@ func (s *State) begin() {
 
 func (s *State) addSteps() {
 	s.Delta.PlaybookBefore = s.Input.PlaybookHash
-	s.Execution.addSteps(s.Input.NoSkills)
+	s.Steps = make([]StepState, 0, len(Steps()))
+	for _, p := range Steps() {
+		status := StatusPending
+		if p == PhaseSkills && s.Input.NoSkills {
+			status = StatusNotReached
+		}
+		s.Steps = append(s.Steps, StepState{Phase: p, Status: status})
+	}
 }
 
+// schedule begins a step. A step that was only expected to be next is not reached yet.
 func (s *State) schedule(p Phase) {
 	if len(s.Steps) == 0 {
 		s.addSteps()
@@ -93,7 +101,12 @@ func (s *State) schedule(p Phase) {
 	if p == PhasePersist {
 		s.closeReview()
 	}
-	s.Execution.schedule(p)
+	s.survive()
+	if st := s.step(s.Phase); st != nil && s.scheduled&stepBit(s.Phase) == 0 && st.Status == StatusRunning {
+		st.Status = StatusPending
+	}
+	s.scheduled |= stepBit(p)
+	s.enter(p)
 }
 
 // reuseSteps completes the steps from the current phase whose results the input holds.
@@ -177,7 +190,17 @@ func (s *State) stop(why string) {
 	if again && s.Passes.last().Usage == (Usage{}) {
 		s.Passes = s.Passes[:len(s.Passes)-1] // the pass did not begin
 	}
-	s.Execution.stop(why, again)
+	s.Stopped = why
+	s.Reported = Completed
+	s.Phase = PhaseDone
+	for i := range s.Steps {
+		switch st := &s.Steps[i]; {
+		case again && st.Status == StatusRunning:
+			st.Status = StatusDone // in the previous pass
+		case st.Status == StatusPending || st.Status == StatusRunning:
+			st.Status = StatusNotReached
+		}
+	}
 }
 
 // Verdict returns the verdict on the answer so far, or "" before the input is known.

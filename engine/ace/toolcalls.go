@@ -294,8 +294,9 @@ func (l *ToolCalls) clone() ToolCalls {
 
 // SkillUsage answers [QuerySkills].
 func (l *ToolCalls) SkillUsage() SkillAnswer {
+	list := l.sorted()
 	return SkillAnswer{
-		Skills: l.usage(), Total: l.total(), Recent: l.latest(RecentCalls),
+		Skills: l.usage(), Total: l.total(), Recent: callsOf(list[max(0, len(list)-RecentCalls):]),
 		Other: maps.Clone(l.other), Commands: maps.Clone(l.commands),
 		Dropped: l.dropped, Unreadable: l.unreadable,
 	}
@@ -325,12 +326,6 @@ func (l *ToolCalls) sorted() []*entry {
 	}
 	slices.SortFunc(list, compare)
 	return list
-}
-
-// latest returns the last n calls by time and ID.
-func (l *ToolCalls) latest(n int) []Call {
-	list := l.sorted()
-	return callsOf(list[max(0, len(list)-n):])
 }
 
 // NewestCalls returns the n calls of [ToolCalls.Calls] that the run reported last, by time and ID. Its cost

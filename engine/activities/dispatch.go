@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -183,7 +182,10 @@ func (d *Dispatch) checkRun(ctx context.Context, r runner.Request) (ace.Status, 
 // if the run reported before, because both messages have the same ID.
 func (d *Dispatch) notifyParent(ctx context.Context, r runner.Request, info *workflowpb.WorkflowExecutionInfo,
 	why string) error {
-	listed := listedOf(info.GetMemo())
+	var listed run.Memo // may be missing or unreadable
+	if p := info.GetMemo().GetFields()[run.MemoKey]; p != nil {
+		_ = converter.GetDefaultDataConverter().FromPayload(p, &listed)
+	}
 	if listed.Mode != "" && listed.Mode != run.AsyncCallback || r.Parent == "" {
 		return nil
 	}
@@ -197,14 +199,6 @@ func (d *Dispatch) notifyParent(ctx context.Context, r runner.Request, info *wor
 		return nil // the session has ended
 	}
 	return err
-}
-
-// listedOf decodes the memo of a run, which may be missing or unreadable.
-func listedOf(memo *commonpb.Memo) (l run.Memo) {
-	if p := memo.GetFields()[run.MemoKey]; p != nil {
-		_ = converter.GetDefaultDataConverter().FromPayload(p, &l)
-	}
-	return l
 }
 
 // Bounds of a recall of runs and runners.
@@ -255,9 +249,14 @@ func (d *Dispatch) Watch(ctx context.Context) {
 		if err == nil {
 			check = d.revive
 		}
-		if failed := err != nil; failed != failing && ctx.Err() == nil {
-			failing = failed
-			d.logCheck(err)
+		switch failed := err != nil; {
+		case failed == failing || ctx.Err() != nil:
+		case failed:
+			failing = true
+			d.Logger.Warn("the dispatcher cannot be checked; retrying", "error", err)
+		default:
+			failing = false
+			d.Logger.Info("the dispatcher can be checked again")
 		}
 		select {
 		case <-ctx.Done():
@@ -265,16 +264,6 @@ func (d *Dispatch) Watch(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-}
-
-// logCheck logs the first failure of the checks of the dispatcher and, with a nil error, the end of the
-// failures.
-func (d *Dispatch) logCheck(err error) {
-	if err != nil {
-		d.Logger.Warn("the dispatcher cannot be checked; retrying", "error", err)
-		return
-	}
-	d.Logger.Info("the dispatcher can be checked again")
 }
 
 // retire replaces the open dispatcher of an earlier version, which has another id. Like every new

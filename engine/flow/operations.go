@@ -238,7 +238,6 @@ func (s *scope) texts(list []textInto) (err error) {
 	return nil
 }
 
-
 // agentStep asks an agent's CLI.
 type agentStep struct {
 	operates

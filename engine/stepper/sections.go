@@ -163,16 +163,11 @@ func (f *taskFold) sections(b Books, e *historypb.HistoryEvent) []Section {
 		l.add("Failure", "", Item{Head: s.Failure.Type, Outcome: OutcomeFailed,
 			Fields: fields(Field{Kind: FieldError, Text: s.Failure.Message})})
 	}
-	l.add("Usage", "", usageItem(s.Usage)...)
-	return l
-}
-
-func usageItem(u ace.Usage) []Item {
-	if u == (ace.Usage{}) {
-		return nil
+	if u := s.Usage; u != (ace.Usage{}) {
+		l.add("Usage", "", prose(fmt.Sprintf("%s, %s output, %s", ace.Count(u.InputTokens, "input token"),
+			ace.Number(u.OutputTokens), u.Cost()))...)
 	}
-	return prose(fmt.Sprintf("%s, %s output, %s", ace.Count(u.InputTokens, "input token"),
-		ace.Number(u.OutputTokens), u.Cost()))
+	return l
 }
 
 // usedBullets lists the bullets that the generator used, with their tags.

@@ -133,7 +133,8 @@ func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 		}
 	}
 	s.describeEnd(m.fold)
-	if s.wrong, s.graded = answer.wrong(); s.wrong > 0 {
+	if answer.isBad {
+		s.wrong, s.graded = answer.at, answer.graded
 		if at, found := slices.BinarySearch(s.errors, s.wrong); !found {
 			s.errors = slices.Insert(s.errors, at, s.wrong)
 		}

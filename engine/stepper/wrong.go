@@ -43,14 +43,6 @@ func (a *answerFinder) look(m *mark) {
 	}
 }
 
-// wrong returns the positions of the events that produced and graded a wrong answer, 0 without one.
-func (a *answerFinder) wrong() (produced, graded int) {
-	if !a.isBad {
-		return 0, 0
-	}
-	return a.at, a.graded
-}
-
 // WrongAt returns the position of the event that produced a wrong answer, or 0.
 func (s *Stepper) WrongAt() int { return s.wrong }
 

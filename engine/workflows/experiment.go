@@ -42,7 +42,12 @@ type experiment struct {
 // (online). The playbook evolves task by task. The workflow continues as new only between two
 // batches, with no open task.
 func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentProgress, error) {
-	x := newExperiment(in)
+	x := &experiment{in: in}
+	x.apply(ace.ExperimentFact{Input: &in})
+	x.in.Parallel = max(in.Parallel, 1)
+	if in.Window < 1 {
+		x.in.Window = DefaultWindow
+	}
 	progress := func() (ace.ExperimentProgress, error) { return x.state.Progress, nil }
 	if err := workflow.SetQueryHandler(ctx, ace.QueryExperiment, progress); err != nil {
 		return nil, err
@@ -72,16 +77,6 @@ func (x *experiment) outcome(ctx workflow.Context, err error) (stage string, sta
 		stage = ace.StageStopped
 	}
 	return stage, status
-}
-
-func newExperiment(in ace.ExperimentInput) *experiment {
-	x := &experiment{in: in}
-	x.apply(ace.ExperimentFact{Input: &in})
-	x.in.Parallel = max(in.Parallel, 1)
-	if in.Window < 1 {
-		x.in.Window = DefaultWindow
-	}
-	return x
 }
 
 func (x *experiment) apply(f ace.ExperimentFact) { x.state.Apply(f) }
@@ -225,12 +220,15 @@ func (x *experiment) stop(ctx workflow.Context) error {
 func (x *experiment) left() *ace.Budget { return x.state.Left(x.in.Parallel-x.open, x.reserved) }
 
 func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, in ace.TaskInput) {
-	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+	options := workflow.ChildWorkflowOptions{
 		WorkflowID:            ace.WorkflowID(in.TaskID),
 		WaitForCancellation:   true,
 		TypedSearchAttributes: searchattr.Task(in),
-		Memo:                  memoOfBy(in.By),
-	})
+	}
+	if in.By != "" {
+		options.Memo = map[string]any{ace.MemoBy: in.By}
+	}
+	ctx = workflow.WithChildOptions(ctx, options)
 	in.Budget = x.left()
 	x.open++
 	if in.Budget != nil {
@@ -242,14 +240,6 @@ func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, in 
 		var result ace.TaskResult
 		x.count(&result, f.Get(ctx, &result))
 	})
-}
-
-// memoOfBy returns the memo of a child run; nil if the experiment does not record the user who started it.
-func memoOfBy(by string) map[string]any {
-	if by == "" {
-		return nil
-	}
-	return map[string]any{ace.MemoBy: by}
 }
 
 // TaskID returns the ID of an experiment's task at a 0-based index of the data set.

@@ -268,14 +268,26 @@ func (r *blueprintRun) applyAnswers() {
 	r.requests = left
 }
 
-// execute starts the activity that executes the run on its runner.
+// endMargin is the time that an execution may take beyond the time limit of its program, which
+// the executor enforces.
+const endMargin = 30 * time.Second
+
+// execute starts the activity that executes the run on its runner, in one attempt.
 func (r *blueprintRun) execute() {
 	claim := *r.state.Claim
 	ctx, cancel := workflow.WithCancel(r.disconnected)
 	r.cancel = cancel
 	in := run.Execution{Input: r.state.Input, Claim: claim,
 		WorkflowRunID: workflow.GetInfo(ctx).WorkflowExecution.RunID}
-	execution := workflow.ExecuteActivity(onRunner(ctx, &r.state), run.ActivityExecute, in)
+	options := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              claim.Queue,
+		ScheduleToStartTimeout: r.state.StartTimeout(),
+		StartToCloseTimeout:    r.state.TimeLimit() + endMargin,
+		HeartbeatTimeout:       run.HeartbeatTimeout,
+		WaitForCancellation:    true,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+	execution := workflow.ExecuteActivity(options, run.ActivityExecute, in)
 	r.await(execution, func(f workflow.Future) (run.Fact, bool) {
 		var raw converter.RawValue
 		if err := f.Get(r.disconnected, &raw); err != nil {
@@ -415,22 +427,6 @@ func (r *blueprintRun) signal(sessionID, name string, arg any, fact func(error) 
 func (r *blueprintRun) startTimer(summary string, after time.Duration, kind run.FactKind) {
 	timer := workflow.NewTimerWithOptions(r.disconnected, after, workflow.TimerOptions{Summary: summary})
 	r.await(timer, func(workflow.Future) (run.Fact, bool) { return run.Fact{Kind: kind}, true })
-}
-
-// endMargin is the time that an execution may take beyond the time limit of its program, which
-// the executor enforces.
-const endMargin = 30 * time.Second
-
-// onRunner sets the options of the execution of a run: one attempt on the queue of its runner.
-func onRunner(ctx workflow.Context, s *run.State) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:              s.Claim.Queue,
-		ScheduleToStartTimeout: s.StartTimeout(),
-		StartToCloseTimeout:    s.TimeLimit() + endMargin,
-		HeartbeatTimeout:       run.HeartbeatTimeout,
-		WaitForCancellation:    true,
-		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-	})
 }
 
 // drainChannel receives all available signals and reports whether there were any.

@@ -136,6 +136,9 @@ func (l *runnerLease) publish(ctx workflow.Context) error {
 	return workflow.UpsertTypedSearchAttributes(ctx, searchattr.Keyword(ace.AttrPhase, string(l.shown)))
 }
 
+// leaseLimit exceeds the lifetime of any runner.
+const leaseLimit = 10 * 365 * 24 * time.Hour
+
 // hold starts or cancels the activity that holds the lease and the timer that removes a stale
 // runner, according to the state.
 func (l *runnerLease) hold(ctx workflow.Context) {
@@ -146,8 +149,16 @@ func (l *runnerLease) hold(ctx workflow.Context) {
 	}
 	if l.state.Alive() && l.lease == nil {
 		own, cancel := workflow.WithCancel(ctx)
+		beat := time.Duration(info.Registration.HeartbeatMS) * time.Millisecond
+		options := workflow.WithActivityOptions(own, workflow.ActivityOptions{
+			TaskQueue:              info.Lease.Queue,
+			ScheduleToStartTimeout: beat,
+			StartToCloseTimeout:    leaseLimit,
+			HeartbeatTimeout:       beat,
+			RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		})
 		in := runner.LeaseInput{Lease: info.Lease, Token: info.Registration.Token}
-		future := workflow.ExecuteActivity(l.onRunner(own), runner.ActivityLease, in)
+		future := workflow.ExecuteActivity(options, runner.ActivityLease, in)
 		l.lease = &heldLease{epoch: info.Lease.Epoch, cancel: cancel, future: future}
 	}
 	stale := l.state.Stale && !l.state.Gone
@@ -162,20 +173,6 @@ func (l *runnerLease) hold(ctx workflow.Context) {
 			workflow.TimerOptions{Summary: "the runner is given up"})
 		l.cancelRemoval = cancel
 	}
-}
-
-// leaseLimit exceeds the lifetime of any runner.
-const leaseLimit = 10 * 365 * 24 * time.Hour
-
-func (l *runnerLease) onRunner(ctx workflow.Context) workflow.Context {
-	beat := time.Duration(l.state.Info.Registration.HeartbeatMS) * time.Millisecond
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:              l.state.Info.Lease.Queue,
-		ScheduleToStartTimeout: beat,
-		StartToCloseTimeout:    leaseLimit,
-		HeartbeatTimeout:       beat,
-		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-	})
 }
 
 // hasInput reports whether the main loop has something to do.

@@ -90,7 +90,10 @@ func (a *agentSession) watchCancel(ctx workflow.Context) {
 // goroutines wake up, although updates follow these events in the history; therefore they, and
 // the start of a turn, call catchUp first.
 func (a *agentSession) catchUp(ctx workflow.Context) {
-	a.receiveSignals()
+	// The history may interleave the kinds of signals, which does not affect the fold.
+	a.receiveAll(session.SignalDeliver, a.deliver)
+	a.receiveAll(session.SignalWithdraw, a.withdraw)
+	a.receiveAll(session.SignalAttempt, a.attempt)
 	a.applyDeliveries(ctx)
 	left := a.calls[:0:0]
 	for _, c := range a.calls {
@@ -301,16 +304,14 @@ func (a *agentSession) setHandlers(ctx workflow.Context) error {
 	checkTool := func(ctx workflow.Context, r session.ToolRequest) error {
 		return a.state.CheckTool(r.Named(updateID(ctx)))
 	}
-	checkDecision := func(d session.Decision) error { return a.state.CheckDecision(d) }
-	checkMove := func(m session.Move) error { return a.state.CheckMove(m) }
 	return setUpdateHandlers(ctx,
 		updateHandler{session.UpdateSend, a.send, checkMessage},
 		updateHandler{session.UpdateReceive, a.receive, nil},
 		updateHandler{session.UpdateTool, a.requestTool, checkTool},
-		updateHandler{session.UpdateDecide, a.decide, checkDecision},
+		updateHandler{session.UpdateDecide, a.decide, a.state.CheckDecision},
 		updateHandler{session.UpdateInterrupt, a.interrupt, nil},
 		updateHandler{session.UpdateStop, a.stop, nil},
-		updateHandler{session.UpdateMove, a.move, checkMove},
+		updateHandler{session.UpdateMove, a.move, a.state.CheckMove},
 	)
 }
 
@@ -401,14 +402,6 @@ func (a *agentSession) listen(ctx workflow.Context) {
 		}
 		a.catchUp(disconnected)
 	}
-}
-
-// receiveSignals applies the signals that have arrived. The history may interleave the kinds,
-// which does not affect the fold.
-func (a *agentSession) receiveSignals() {
-	a.receiveAll(session.SignalDeliver, a.deliver)
-	a.receiveAll(session.SignalWithdraw, a.withdraw)
-	a.receiveAll(session.SignalAttempt, a.attempt)
 }
 
 func (a *agentSession) receiveAll(name string, channel workflow.ReceiveChannel) {

@@ -124,9 +124,14 @@ func (w *writer) write(c ace.ModelCall) error {
 	}
 	c.Request.Messages = c.Request.Messages[c.Request.Repeated:]
 	for _, t := range texts(&c) {
-		if err := w.shorten(t); err != nil {
+		if len(t.Text) <= ace.InlineText {
+			continue
+		}
+		ref, err := w.put(w.ctx, []byte(t.Text), "text/plain; charset=utf-8")
+		if err != nil {
 			return err
 		}
+		*t = ace.ModelText{Ref: &ref}
 	}
 	line, err := json.Marshal(c)
 	if err != nil {
@@ -140,16 +145,6 @@ func (w *writer) write(c ace.ModelCall) error {
 	w.written++
 	w.previous = messages
 	return nil
-}
-
-// shorten replaces a long text by a reference to an artifact.
-func (w *writer) shorten(t *ace.ModelText) error {
-	if len(t.Text) <= ace.InlineText {
-		return nil
-	}
-	ref, err := w.put(w.ctx, []byte(t.Text), "text/plain; charset=utf-8")
-	*t = ace.ModelText{Ref: &ref}
-	return err
 }
 
 // texts returns the texts of a request and its response.

@@ -273,9 +273,6 @@ func (l Log) final() bool {
 	return l.Ended && !l.Outcome.Retry
 }
 
-// hasUsage reports whether the log has the usage of the whole attempt.
-func (l Log) hasUsage() bool { return l.End != nil || l.Ended }
-
 // usage returns the usage of the attempt and of those before it, as far as the log has it.
 func (l Log) usage() ace.Usage {
 	if l.End != nil {

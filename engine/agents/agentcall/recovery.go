@@ -85,7 +85,7 @@ func (x *execution) addLog(ctx context.Context, p *past, l Log, rel string) {
 		}
 		return
 	}
-	p.meter, p.used, p.logged = l.Meter, l.usage(), l.hasUsage()
+	p.meter, p.used, p.logged = l.Meter, l.usage(), l.End != nil || l.Ended
 	if !p.logged && x.c.CLI == agentcli.Claude && l.Events > 0 {
 		p.used.Unpriced = true // unless the transcript has the usage
 	}

@@ -140,7 +140,10 @@ func (f *Forwarder) record(end location, rec spool.Record) {
 	t := &transfer{end: end, bytes: len(rec.Payload)}
 	observations, id := f.decode(rec)
 	if id != "" {
-		t.session, t.after = id, f.decoder.snapshot(id)
+		t.session = id
+		if s := f.decoder.sessions[id]; s != nil {
+			t.after = s.clone()
+		}
 	}
 	f.send(t, observations)
 }

@@ -86,15 +86,6 @@ func (s *hookSession) clone() *hookSession {
 	return &c
 }
 
-// snapshot returns a copy of a session, or nil if it is unknown.
-func (d *hookDecoder) snapshot(id string) *hookSession {
-	s := d.sessions[id]
-	if s == nil {
-		return nil
-	}
-	return s.clone()
-}
-
 type hookCall struct {
 	rec  spool.Record
 	json gjson.Result

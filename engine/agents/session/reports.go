@@ -133,16 +133,11 @@ func (s *State) NextReport() (reply Reply, ok bool) {
 	if s.Status != Ended {
 		return Reply{}, false
 	}
-	return firstReply(s.Queue, Report{SessionID: s.Input.SessionID, Status: ReportEnded,
-		Failure: s.endFailure()})
-}
-
-// endFailure returns why the session ended before the agent had a message.
-func (s *State) endFailure() *ace.Failure {
+	failure := notAccepted("the session ended before the agent had the message")
 	if s.Exit == ace.Failed && s.Failure != nil {
-		return s.Failure
+		failure = s.Failure
 	}
-	return notAccepted("the session ended before the agent had the message")
+	return firstReply(s.Queue, Report{SessionID: s.Input.SessionID, Status: ReportEnded, Failure: failure})
 }
 
 // reportSent removes a report that was sent and, in a session that has ended, its message.

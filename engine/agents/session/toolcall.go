@@ -118,13 +118,6 @@ func removeCall(calls *[]ToolRequest, id string) (r ToolRequest, ok bool) {
 	return r, true
 }
 
-// addRequest counts a new request and gives it its sequence number.
-func (c *ToolCalls) addRequest(r *ToolRequest) {
-	c.Asked++
-	r.Seq = c.Asked
-	c.count(r.Name, func(n *ToolCount) { n.Asked++ })
-}
-
 // decided applies a decision: an allowed call of a served tool runs, any other call is answered.
 func (c *ToolCalls) decided(r ToolRequest, action Action, reason, by string) {
 	if action == Allow && r.Served {
@@ -205,7 +198,9 @@ func (s *State) requestTool(r ToolRequest) {
 	if s.Answer(r.ID) != nil || s.IsPending(r.ID) || s.IsRunning(r.ID) {
 		return
 	}
-	s.addRequest(&r)
+	s.Asked++
+	r.Seq = s.Asked
+	s.count(r.Name, func(n *ToolCount) { n.Asked++ })
 	s.supersede(r)
 	if s.Current == nil || r.Turn != s.Current.Turn || !s.Open() {
 		s.answer(r, Deny, "the turn that requested the call has ended", "session")

@@ -190,7 +190,10 @@ func (f *codexFold) event() {
 		f.userPrompt()
 	case "item_completed":
 		f.userPrompt()
-		f.completed(p.child("item"))
+		item := p.child("item")
+		if how := codexOutcome(item); how != succeeded {
+			f.end(item.bare("id"), how, 0, nil)
+		}
 	case "exec_command_end":
 		f.end(p.bare("call_id"), codexOutcome(p), 0, nil)
 	case "patch_apply_end":
@@ -229,13 +232,6 @@ func (f *codexFold) usage() {
 func (f *codexFold) userPrompt() {
 	if prompt, ok := f.prompt.add(f.payload); ok {
 		f.ask(prompt)
-	}
-}
-
-// completed records the outcome of a tool call that failed or was refused according to an item of the turn.
-func (f *codexFold) completed(item object) {
-	if how := codexOutcome(item); how != succeeded {
-		f.end(item.bare("id"), how, 0, nil)
 	}
 }
 

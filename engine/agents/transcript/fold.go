@@ -214,18 +214,14 @@ func (f *Fold) assistant() bool {
 func (f *Fold) call(b object) {
 	var agent *AgentCall
 	if name := string(b.bare("name")); name == "Agent" || name == "Task" {
-		agent = agentCall(b)
+		var input object
+		input.parse(b.get("input"))
+		agent = &AgentCall{
+			CallID: cutName(b.bare("id")), Type: text(input.get("subagent_type"), maxName),
+			Description: text(input.get("description"), maxPrompt),
+		}
 	}
 	f.begin(b.bare("id"), b.bare("name"), agent)
-}
-
-func agentCall(b object) *AgentCall {
-	var input object
-	input.parse(b.get("input"))
-	return &AgentCall{
-		CallID: cutName(b.bare("id")), Type: text(input.get("subagent_type"), maxName),
-		Description: text(input.get("description"), maxPrompt),
-	}
 }
 
 func (f *Fold) result(b object) {

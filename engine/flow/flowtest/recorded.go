@@ -37,7 +37,6 @@ func Predict(in flow.Input, rec *flow.Record) (Outcome, error) {
 }
 
 func predict(in flow.Input, rec *flow.Record) Simulation {
-
 	values := map[string]flow.Recorded{}
 	for _, v := range rec.Values {
 		values[v.ID] = v

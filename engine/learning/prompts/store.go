@@ -110,7 +110,9 @@ var shipped embed.FS
 // Default returns the shipped prompt of a phase.
 func Default(phase ace.Phase) Prompt {
 	text, _ := shipped.ReadFile("shipped/" + string(phase) + ".md") // a test reads all
-	p := ace.PhasePrompt{Name: ace.DefaultPrompt, Ref: refOf(string(text)), Text: string(text)}
+	sum := sha256.Sum256(text)
+	ref := ace.Ref{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(text)), MediaType: MediaType}
+	p := ace.PhasePrompt{Name: ace.DefaultPrompt, Ref: ref, Text: string(text)}
 	return Prompt{Phase: phase, PhasePrompt: p}
 }
 
@@ -122,11 +124,6 @@ var DefaultTemplate = sync.OnceValue(func() map[ace.Phase]Template {
 	}
 	return all
 })
-
-func refOf(text string) ace.Ref {
-	sum := sha256.Sum256([]byte(text))
-	return ace.Ref{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(text)), MediaType: MediaType}
-}
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 

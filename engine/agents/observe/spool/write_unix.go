@@ -12,7 +12,10 @@ import (
 // write appends lines to a file of at most limit bytes, with one write and under a lock that keeps
 // the reader from removing the file. It never blocks.
 func write(path string, lines []byte, limit int64) error {
-	fd, err := open(path)
+	const flags = syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CREAT | syscall.O_CLOEXEC | syscall.O_NOFOLLOW |
+		syscall.O_NONBLOCK // do not block on a pipe
+	var fd int
+	err := retry(func() (err error) { fd, err = syscall.Open(path, flags, 0o600); return err })
 	if err != nil {
 		return err
 	}
@@ -40,13 +43,6 @@ func write(path string, lines []byte, limit int64) error {
 		err = io.ErrShortWrite
 	}
 	return err
-}
-
-func open(path string) (fd int, err error) {
-	const flags = syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CREAT | syscall.O_CLOEXEC | syscall.O_NOFOLLOW |
-		syscall.O_NONBLOCK // do not block on a pipe
-	err = retry(func() (err error) { fd, err = syscall.Open(path, flags, 0o600); return err })
-	return fd, err
 }
 
 // retry calls fn until it is not interrupted by a signal.

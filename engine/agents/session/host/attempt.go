@@ -206,11 +206,11 @@ func (t *attempt) setStatus(r *session.TurnResult, o agentcli.Outcome) {
 	default:
 		r.Status = session.TurnFailed
 		r.Failed = newFailure(string(o.Class), o.Sentence)
-		r.Undelivered = o.Class.Undelivered() && !slices.ContainsFunc(r.Messages, isToolCall)
+		r.Undelivered = o.Class.Undelivered() && !slices.ContainsFunc(r.Messages, func(o session.Out) bool {
+			return o.Kind == session.OutToolUse
+		})
 	}
 }
-
-func isToolCall(o session.Out) bool { return o.Kind == session.OutToolUse }
 
 // finish completes a result and redacts it, except for its ids.
 func (t *attempt) finish(r session.TurnResult) session.TurnResult {

@@ -84,7 +84,9 @@ func (r *record) addOut(e agentcli.Event) {
 		o.Kind = session.OutError
 	case agentcli.KindToolUse:
 		o.Kind, o.Tool, o.CallID = session.OutToolUse, e.Tool.Name, e.Tool.ID
-		o.Args = ace.Preview(validJSON(e.Tool.Args))
+		if json.Valid(e.Tool.Args) {
+			o.Args = ace.Preview(e.Tool.Args)
+		}
 		if len(r.names) < maxNames {
 			r.names[e.Tool.ID] = e.Tool.Name
 		}
@@ -106,12 +108,4 @@ func (r *record) result(in session.TurnInput, o agentcli.Outcome) session.TurnRe
 		Omitted: r.omitted, Summary: ace.Cut(o.Sentence, maxSummary), Usage: o.Usage,
 		CostSeen: r.judge.Meter.Cost, UsageSeen: r.judge.Meter.Usage,
 	}
-}
-
-// validJSON returns raw if it is valid JSON, otherwise nil.
-func validJSON(raw json.RawMessage) json.RawMessage {
-	if !json.Valid(raw) {
-		return nil
-	}
-	return raw
 }

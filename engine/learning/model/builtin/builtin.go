@@ -83,7 +83,9 @@ func (learner) Generate(ctx context.Context, in ace.GeneratorInput,
 	entries := recipesFor(book, p.Formula)
 	opts := options(entries, quantities(p.Question))
 	prog := program{Formula: p.Formula, Guess: p.Formula != "" && len(opts) == 0}
-	res := ace.GeneratorResult{TrajectoryID: trajectoryID(in.Task)}
+	// The trajectory ID is equal for all attempts of a run's phase.
+	sum := sha256.Sum256([]byte(in.Task.WorkflowID + "\x00" + in.Task.RunID + "\x00" + in.Task.TaskID))
+	res := ace.GeneratorResult{TrajectoryID: "trajectory-" + hex.EncodeToString(sum[:8])}
 	if len(opts) > 0 {
 		prog.Confidence = trust(opts[0].bullet)
 		res.BulletIDs = []string{opts[0].bullet.ID}
@@ -117,12 +119,6 @@ func plan(p problem, entries []entry, opts []option) string {
 		return fmt.Sprintf("%s: none of %d known recipes fits the question. Guess: the first number over the second.", p.Formula, len(entries))
 	}
 	return fmt.Sprintf("%s: no recipe is known. Guess: the first number over the second.", p.Formula)
-}
-
-// trajectoryID is equal for all attempts of a run's phase.
-func trajectoryID(t ace.TaskContext) string {
-	sum := sha256.Sum256([]byte(t.WorkflowID + "\x00" + t.RunID + "\x00" + t.TaskID))
-	return "trajectory-" + hex.EncodeToString(sum[:8])
 }
 
 // format writes a number like the data sets do, with one or two decimals.

@@ -40,7 +40,9 @@ func parseProblem(prompt string) problem {
 	} else if i := strings.Index(text, "."); i >= 0 {
 		p.Question = text[i+1:]
 	}
-	p.Question = trimQuestion(p.Question)
+	p.Question = strings.TrimSpace(p.Question)
+	p.Question = strings.TrimSpace(strings.TrimSuffix(p.Question, "Answer:"))
+	p.Question = strings.Trim(p.Question, "\"“” .\n\t")
 	if _, rest, ok := strings.Cut(text, "Formula:"); ok {
 		p.Expression, p.Explanation, _ = strings.Cut(rest, "Explanation:")
 		p.Expression = strings.Trim(p.Expression, " ,.\n")
@@ -82,9 +84,3 @@ func cleanName(name string) string {
 }
 
 func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-func trimQuestion(q string) string {
-	q = strings.TrimSpace(q)
-	q = strings.TrimSpace(strings.TrimSuffix(q, "Answer:"))
-	return strings.Trim(q, "\"“” .\n\t")
-}

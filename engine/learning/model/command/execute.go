@@ -146,10 +146,3 @@ func (p *provider) unreachable(ctx context.Context, action string, err error) er
 	}
 	return model.Errorf(model.Network, "%s: cannot %s: %v", p.name, action, err)
 }
-
-func withRun(err error, s *ace.Served) error {
-	if e, ok := errors.AsType[*model.Error](err); ok {
-		e.Message += " (run " + s.RunID + ")"
-	}
-	return err
-}

@@ -11,6 +11,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -128,7 +129,10 @@ func (p *provider) serve(ctx context.Context, phase ace.Phase, at ace.TaskContex
 	if err == nil {
 		err = read(llm.Written{Name: p.name, Text: text})
 	}
-	return served, withRun(err, served)
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		e.Message += " (run " + result.RunID + ")"
+	}
+	return served, err
 }
 
 // MaxWritten is the number of bytes that may be read of a program's output.

@@ -41,7 +41,10 @@ func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playboo
 	if err != nil {
 		return ace.SkillSessionResult{}, err
 	}
-	l := &loop{step: s, box: tools, kit: toolsFor(book, p.o.Dir)}
+	l := &loop{step: s, box: tools, kit: []tool{lookUp(book), calculate()}}
+	if p.o.Dir != "" {
+		l.kit = append(l.kit, readFile(p.o.Dir))
+	}
 	l.r = s.request(system, skillsMessage(in))
 	for _, t := range l.kit {
 		if in.Task.SkillsConfig.Allows(t.Name) {
@@ -74,7 +77,9 @@ type loop struct {
 func (l *loop) run(ctx context.Context) (Response, error) {
 	for turn := 1; ; turn++ {
 		if turn == MaxTurns {
-			l.endTools()
+			l.notes = append(l.notes, fmt.Sprintf("the model used all of its %d turns", MaxTurns))
+			last := &l.r.Messages[len(l.r.Messages)-1]
+			last.addText("This was your last turn with tools. Do not call any more tools; give your answer now.")
 		}
 		resp, err := l.complete(ctx, l.r)
 		if err != nil && len(l.r.Tools) > 0 && turn == 1 && rejectsTools(err) {
@@ -96,13 +101,6 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 			Message{Role: Assistant, Text: resp.Text, Calls: resp.Calls, Native: resp.Native},
 			Message{Role: User, Results: results})
 	}
-}
-
-// endTools tells the model to answer without further calls.
-func (l *loop) endTools() {
-	l.notes = append(l.notes, fmt.Sprintf("the model used all of its %d turns", MaxTurns))
-	last := &l.r.Messages[len(l.r.Messages)-1]
-	last.addText("This was your last turn with tools. Do not call any more tools; give your answer now.")
 }
 
 // rejectsTools reports whether a server refused a request because of its tools.
@@ -166,14 +164,6 @@ func (l *loop) call(ctx context.Context, c Call) CallResult {
 type tool struct {
 	Tool
 	run func(args json.RawMessage) (any, error)
-}
-
-func toolsFor(book *playbook.Playbook, dir string) []tool {
-	kit := []tool{lookUp(book), calculate()}
-	if dir != "" {
-		kit = append(kit, readFile(dir))
-	}
-	return kit
 }
 
 func text(about string) map[string]any {
