@@ -157,23 +157,19 @@ func (f *ListFeed) Run(ctx context.Context) {
 	}
 }
 
-// interval returns the time between two readings: twice that of the link while the console is quiet.
-func (f *ListFeed) interval() time.Duration {
-	every := f.link.Status().Interval
-	if f.link.Quiet() {
-		every *= 2
-	}
-	return every
-}
+// interval returns the time between two readings.
+func (f *ListFeed) interval() time.Duration { return f.link.ListEvery(f.link.Status().Interval) }
 
 // sleep waits until the next reading. It reports whether one was requested.
 func (f *ListFeed) sleep(ctx context.Context) (woken bool, err error) {
+	began := time.Now()
 	for {
+		stirred := f.link.Stirred()
 		wait := f.interval()
 		if f.link.Status().Connection.State == cluster.ConnLost {
 			wait = LostRetry
 		}
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(wait - time.Since(began))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -181,10 +177,13 @@ func (f *ListFeed) sleep(ctx context.Context) (woken bool, err error) {
 		case <-f.wake:
 			timer.Stop()
 			return true, nil
+		case <-stirred: // the interval is shorter now
+			timer.Stop()
 		case <-timer.C:
 			if !f.link.Paused() {
 				return false, nil
 			}
+			began = time.Now()
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // TestWatchesNewestRunOnly checks that the list reads one run every other interval while nothing runs and no
-// key is pressed, that its age stays small, and that it is read completely when a run starts, closes, or was
-// deleted.
+// key is pressed, and more rarely after a minute, that it is read at once after a key, and completely when a
+// run starts, closes, or was deleted.
 func TestWatchesNewestRunOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSim(simRuns(100)...)
@@ -36,19 +36,36 @@ func TestWatchesNewestRunOnly(t *testing.T) {
 		if age := time.Since(list.Value().Loaded); age > every {
 			t.Errorf("the list is %s old", age)
 		}
-		for name, runs := range map[string][]Run{"started": {simOpen(-1)}, "closed": {simRun(-1)}} {
-			s.put(runs...)
+		for _, r := range []Run{simOpen(-1), simRun(-1)} {
+			s.put(r)
 			time.Sleep(every)
 			synctest.Wait()
-			if got := list.Value().Rows[0]; got.Status != runs[0].Status {
-				t.Errorf("the first run is %s, want the one that has %s", got.RunID, name)
+			if got := list.Value().Rows[0]; got.Status != r.Status {
+				t.Errorf("the first run is %s and %s, want %s", got.RunID, got.Status, r.Status)
 			}
+		}
+		time.Sleep(2 * time.Minute)
+		var oldest time.Duration
+		for range 30 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			oldest = max(oldest, time.Since(list.Value().Loaded))
+		}
+		if idle := 5 * cluster.DefaultInterval; oldest < idle-time.Second || oldest > idle {
+			t.Errorf("the list of an idle console became %s old", oldest)
+		}
+		s.put(simOpen(-2))
+		time.Sleep(cluster.DefaultInterval)
+		link.Used()
+		synctest.Wait()
+		if got := list.Value().Rows[0]; got.RunID != simOpen(-2).RunID {
+			t.Errorf("after a key, the first run is %s, want the new one", got.RunID)
 		}
 		s.remove(50)
 		time.Sleep(stillFor + every)
 		synctest.Wait()
-		if got := len(list.Value().Rows); got != 100 {
-			t.Errorf("%d runs are listed, want 100", got)
+		if got := len(list.Value().Rows); got != 101 {
+			t.Errorf("%d runs are listed, want 101", got)
 		}
 	})
 }
