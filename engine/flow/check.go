@@ -197,18 +197,6 @@ func violations(err error) string {
 	return strings.ReplaceAll(strings.TrimPrefix(err.Error(), "parameters: "), "\n", "; ")
 }
 
-// Local reports whether the flow starts programs or agents, which need the machine of its directory.
-func (f *Flow) Local() bool {
-	local := false
-	f.Walk(func(s *Step, _ int) {
-		switch s.Do.(type) {
-		case *commandStep, *agentStep:
-			local = true
-		}
-	})
-	return local
-}
-
 // Signals lists the signals that steps wait for.
 func (f *Flow) Signals() (list []string) {
 	f.Walk(func(s *Step, _ int) {

@@ -49,7 +49,6 @@ type Field = blueprint.Parameter
 type Output struct {
 	Name  string
 	value Value
-	at    Position
 }
 
 // Limits bounds a run. Zero means no limit. The limits of sub-flows do not apply.
@@ -245,7 +244,7 @@ func (b *builder) declare(n *yaml.Node, into map[string]any, more func(name stri
 
 // output reads an output: a value, or an object with value and a JSON schema.
 func (b *builder) output(name string, n *yaml.Node) any {
-	o := Output{Name: name, at: b.at(n)}
+	o := Output{Name: name}
 	schema := map[string]any{}
 	if n.Kind == yaml.MappingNode {
 		b.pairs(n, func(key, value *yaml.Node) {
@@ -381,7 +380,7 @@ func (b *builder) step(n *yaml.Node) *Step {
 	b.owner = s
 	b.isInside = false
 	s.Do = kinds[word](b, s, fields)
-	if !hasField(n, "id") { // numbered before the steps within it
+	if !hasID(n) { // numbered before the steps within it
 		b.unnamed[s.Do.Name()]++
 		s.ID = fmt.Sprintf("%s_%d", s.Do.Name(), b.unnamed[s.Do.Name()])
 	}
@@ -419,7 +418,7 @@ func (b *builder) register(n *yaml.Node, s *Step) {
 	if s.ID == noName {
 		return
 	}
-	if _, needed := s.Do.(identified); needed && !hasField(n, "id") {
+	if _, needed := s.Do.(identified); needed && !hasID(n) {
 		b.fail(n, fmt.Sprintf("the step %s needs an id", s.Do.Name()), "its operations are recorded under it")
 		return
 	}
@@ -430,9 +429,9 @@ func (b *builder) register(n *yaml.Node, s *Step) {
 	b.steps[s.ID] = s
 }
 
-func hasField(n *yaml.Node, name string) bool {
+func hasID(n *yaml.Node) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
+		if n.Content[i].Value == "id" {
 			return true
 		}
 	}

@@ -23,11 +23,10 @@ const (
 // Chain holds the histories of runs that continue one another, in order. A run that was reset replaces its
 // original, because its history begins with the original's.
 type Chain struct {
-	WorkflowID string
-	Runs       [][]*historypb.HistoryEvent
-	RunIDs     []string
-	Before     string // why earlier runs are missing
-	Partial    string // why later runs are missing
+	Runs    [][]*historypb.HistoryEvent
+	RunIDs  []string
+	Before  string // why earlier runs are missing
+	Partial string // why later runs are missing
 
 	shared *Link // complete histories that it keeps are not read again; may be nil
 }
@@ -45,14 +44,13 @@ func (c *Chain) Incomplete() string {
 // receives the number of events so far; it may be nil.
 func ReadChain(ctx context.Context, c client.Client, namespace, workflowID, runID string, alone bool,
 	read func(events int)) (Chain, error) {
-	return readChain(ctx, Chain{WorkflowID: workflowID}, Pages{c, namespace, workflowID, runID}, alone, read)
+	return readChain(ctx, Chain{}, Pages{c, namespace, workflowID, runID}, alone, read)
 }
 
 // ReadChain is like the function [ReadChain], but does not read complete histories that the link keeps.
 func (l *Link) ReadChain(ctx context.Context, workflowID, runID string, alone bool,
 	read func(events int)) (Chain, error) {
-	return readChain(ctx, Chain{WorkflowID: workflowID, shared: l}, Pages{l.Client, l.Namespace, workflowID,
-		runID}, alone, read)
+	return readChain(ctx, Chain{shared: l}, Pages{l.Client, l.Namespace, workflowID, runID}, alone, read)
 }
 
 func readChain(ctx context.Context, chain Chain, p Pages, alone bool, read func(events int)) (Chain, error) {

@@ -50,19 +50,17 @@ func (w *watcher) ask(ctx context.Context) {
 		take(&w.detail)
 		w.worker.changed = false
 	} else if open && !complete { // the next event may be far away
-		time.AfterFunc(askAgain, w.askLater)
+		time.AfterFunc(askAgain, func() {
+			w.mu.Lock()
+			w.worker.fresh = w.worker.fresh || w.detail.Close.IsZero()
+			w.mu.Unlock()
+			cluster.Signal(w.asks)
+		})
 	}
 }
 
 // askAgain is the time before a worker that did not answer is queried again.
 const askAgain = 5 * time.Second
-
-func (w *watcher) askLater() {
-	w.mu.Lock()
-	w.worker.fresh = w.worker.fresh || w.detail.Close.IsZero()
-	w.mu.Unlock()
-	cluster.Signal(w.asks)
-}
 
 // takeFold sets the detail from the fold, unless a worker that answered last time may still answer. The lock
 // must be held.

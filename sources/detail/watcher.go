@@ -102,7 +102,7 @@ func (w *watcher) identify(e *historypb.HistoryEvent) {
 	case session.Workflow:
 		w.of = sessionRun{sessions.NewFolder()}
 	case run.Workflow:
-		w.of = blueprintRun{&histories.BlueprintRunFolder{RunID: a.GetOriginalExecutionRunId()}}
+		w.of = blueprintRun{&histories.BlueprintRunFolder{}}
 		w.program <- a.GetOriginalExecutionRunId()
 	case flow.Workflow:
 		w.of = flowRun{flows.NewFolder(), w.iterations}

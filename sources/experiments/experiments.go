@@ -34,12 +34,11 @@ const experimentQuery = `WorkflowType = "` + ace.ExperimentWorkflow +
 
 // Experiments holds the newest experiments and the requested series.
 type Experiments struct {
-	Rows    []Experiment // newest first, at most MaxExperiments
-	More    int64        // number of older experiments
-	Series  []*Series    // in the requested order, as far as they are read
-	Loaded  time.Time    // time of the last reading, zero before the first
-	Reading bool         // the rows' progress is being read
-	Err     string       // why the last reading failed
+	Rows   []Experiment // newest first, at most MaxExperiments
+	More   int64        // number of older experiments
+	Series []*Series    // in the requested order, as far as they are read
+	Loaded time.Time    // time of the last reading, zero before the first
+	Err    string       // why the last reading failed
 }
 
 // Experiment is one experiment in the list. Progress is nil until it is read, or if it cannot be read.

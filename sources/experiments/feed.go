@@ -97,13 +97,12 @@ func (r *reader) listOnce(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		r.update(func(e *Experiments) { e.Err, e.Reading = cluster.PlainError(err), false })
+		r.update(func(e *Experiments) { e.Err = cluster.PlainError(err) })
 		return
 	}
 	settled := r.feed.fillProgress(rows)
-	unread := slices.ContainsFunc(rows, func(r Experiment) bool { return r.unread() && !settled[r.key()] })
 	r.update(func(e *Experiments) {
-		e.Rows, e.More, e.Loaded, e.Err, e.Reading = slices.Clone(rows), more, r.feed.link.Now(), "", unread
+		e.Rows, e.More, e.Loaded, e.Err = slices.Clone(rows), more, r.feed.link.Now(), ""
 	})
 	for i := range rows {
 		if ctx.Err() != nil {
@@ -114,7 +113,7 @@ func (r *reader) listOnce(ctx context.Context) {
 		}
 	}
 	r.feed.keepProgress(rows)
-	r.update(func(e *Experiments) { e.Rows, e.Reading = rows, false })
+	r.update(func(e *Experiments) { e.Rows = rows })
 }
 
 // fillProgress adds the results of the last reading to the rows. settled holds the closed experiments that

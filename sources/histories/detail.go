@@ -325,8 +325,7 @@ func OldBullets(ctx context.Context, d cluster.Deps, delta ace.DeltaAnswer) map[
 type BlueprintRunFolder struct {
 	State   run.State
 	Decoder run.Decoder
-	Foreign error  // why its input is not a blueprint run's
-	RunID   string // of its workflow, from its first event
+	Foreign error // why its input is not a blueprint run's
 }
 
 // MaxOutputLines bounds the newest output lines of a run's program in its log.

@@ -92,16 +92,6 @@ func (t *LineageTree) Find(runID string) int {
 	return slices.IndexFunc(t.Nodes, func(n LineageNode) bool { return n.Run.RunID == runID })
 }
 
-// Started returns the run with a Number, or nil.
-func (t *LineageTree) Started(n int) *LineageNode {
-	for i := range t.Nodes {
-		if t.Nodes[i].Number == n {
-			return &t.Nodes[i]
-		}
-	}
-	return nil
-}
-
 // ReadLineage reads the lineage of a workflow from the list of runs: a fork's id begins with its root's, and
 // its memo names its original. It does not read again what before has; before may be nil.
 func ReadLineage(ctx context.Context, c client.Client, workflowID string, before *LineageTree) (*LineageTree,

@@ -36,7 +36,6 @@ type Replay struct {
 	Calls      []StepCalls          // records of requests to models that the event refers to
 	Bullets    stepper.Bullets
 	Log        *EventLog // with the spans of the run
-	Reading    bool
 	Closed     bool
 	Err        string
 
@@ -146,7 +145,7 @@ func (f *ReplayFeed) read(ctx context.Context, id runs.ID, publish func(*Replay)
 	}
 	r := &stepReader{feed: f, show: publish, ctx: ctx, id: id, unfollow: func() {},
 		records: map[string]record{},
-		out:     Replay{WorkflowID: id.WorkflowID, RunID: id.RunID, Selected: id.RunID, Reading: true}}
+		out:     Replay{WorkflowID: id.WorkflowID, RunID: id.RunID, Selected: id.RunID}}
 	defer r.wg.Wait()
 	if old := f.Value(); old != nil && old.WorkflowID == id.WorkflowID && old.Selected == id.RunID {
 		r.id.RunID, r.out.RunID = old.RunID, old.RunID
@@ -221,7 +220,6 @@ func (r *stepReader) take(page eventPage) {
 	reason := cluster.PlainError(page.err)
 	if reason != r.out.Err {
 		r.out.Err = reason
-		r.out.Reading = reason == "" && r.stepper == nil
 		r.publish()
 	}
 }
@@ -236,7 +234,6 @@ func (r *stepReader) fold() {
 	s := NewWalk(r.events, nil, r.feed.link.History(r.id.WorkflowID, r.id.RunID))
 	r.stepper = s
 	r.setBooks(r.books)
-	r.out.Reading = false
 	r.out.About = s.About
 	r.out.Log = s.Log
 	r.out.Closed = cluster.ClosesRun(r.events[len(r.events)-1].GetEventType())

@@ -8,6 +8,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
 )
 
 // Skew describes clocks that disagree, and so explains durations that are shown as 0 because they would be
@@ -38,10 +39,10 @@ func (f *skewFolder) apply(e *historypb.HistoryEvent, now time.Time) {
 		if f.Back++; f.Back == 1 {
 			f.Event = e.GetEventId()
 		}
-		f.MostMS = max(f.MostMS, float64(by.Microseconds())/1000)
+		f.MostMS = max(f.MostMS, cluster.Millis(by))
 	}
 	if by := at.Sub(now); by > ahead {
-		f.AheadMS = max(f.AheadMS, float64(by.Microseconds())/1000)
+		f.AheadMS = max(f.AheadMS, cluster.Millis(by))
 	}
 }
 

@@ -61,11 +61,10 @@ const (
 
 // VerifiedRun is a run and its verdict.
 type VerifiedRun struct {
-	Run      runs.Run
-	Verdict  replay.Verdict
-	At       time.Time
-	Duration time.Duration
-	More     int64 // further runs that are unverified for the same reason and not held
+	Run     runs.Run
+	Verdict replay.Verdict
+	At      time.Time
+	More    int64 // further runs that are unverified for the same reason and not held
 }
 
 // Dropped returns the number of runs that are counted but not held.
@@ -146,12 +145,11 @@ func (m *manyVerifier) list(ctx context.Context, fn func(runs.Run) error) error 
 
 // one verifies a run.
 func (m *manyVerifier) one(ctx context.Context, r runs.Run) {
-	begin := time.Now()
 	verdict := m.verdict(ctx, r)
 	if ctx.Err() != nil {
 		return
 	}
-	m.add(VerifiedRun{Run: r, Verdict: verdict, At: m.link.Now(), Duration: time.Since(begin)})
+	m.add(VerifiedRun{Run: r, Verdict: verdict, At: m.link.Now()})
 	m.show(false)
 }
 

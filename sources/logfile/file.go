@@ -65,7 +65,7 @@ func (fo *follower) readCurrent(f *file) (more bool) {
 	if f.cur.truncated(now.Size()) {
 		fo.torn(f, f.cur)
 		f.cur.restart()
-		f.State, f.Read = Truncated, 0
+		f.State = Truncated
 		f.Truncated++
 		fo.event(WasEmptied, f.Path, "was truncated; reading from its start")
 	}
@@ -109,7 +109,7 @@ func (fo *follower) readStream(f *file, s *stream) (more bool) {
 		lines, more, err := s.read(fo.buf, fo.lines[:0])
 		fo.lines = lines[:0]
 		if s == f.cur {
-			f.Read, f.Size = s.at, max(f.Size, s.at)
+			f.Size = max(f.Size, s.at)
 			if len(lines) > 0 {
 				f.State, f.Err = Following, ""
 			}
@@ -154,13 +154,12 @@ func (fo *follower) openFile(f *file, st os.FileInfo) (more bool) {
 		return false
 	}
 	if f.had {
-		f.Rotated++
 		fo.event(WasRotated, f.Path, "was replaced by another file; reading from its start")
 	} else {
 		fo.event(Opened, f.Path, "following")
 	}
 	f.start(s)
-	f.Size, f.Read = s.info.Size(), s.at
+	f.Size = s.info.Size()
 	return true
 }
 

@@ -85,7 +85,7 @@ func Follow(ctx context.Context, o Options, h Handler) error {
 
 func newFollower(ctx context.Context, o Options, h Handler) (*follower, error) {
 	if len(o.Match) == 0 {
-		o.Match = DefaultMatch()
+		o.Match = []string{"*.log", "*.jsonl", "*.ndjson"}
 	}
 	o.Depth = cmp.Or(o.Depth, DefaultDepth)
 	o.MaxLine = cmp.Or(o.MaxLine, DefaultMaxLine)

@@ -48,13 +48,10 @@ const (
 	maxCounted = 64 << 20
 )
 
-// DefaultMatch returns the patterns of the files that are followed in directories.
-func DefaultMatch() []string { return []string{"*.log", "*.jsonl", "*.ndjson"} }
-
 // Options select what is followed, and how.
 type Options struct {
 	Paths []string // files and directories, existing or not
-	Match []string // patterns of file names in directories, nil for DefaultMatch
+	Match []string // patterns of file names in directories, nil for *.log, *.jsonl and *.ndjson
 	Skip  []string // patterns of names of directories that are not searched
 	Depth int      // 0 for DefaultDepth; 1 is the directory itself
 	// FromStart reads existing files from their start; otherwise only their last Tail lines
@@ -89,11 +86,9 @@ type File struct {
 	State     State
 	Err       string // why it is Unreadable, or the file that it is the Same as
 	Size      int64  // at the last check
-	Read      int64  // offset up to which it was read
 	Lines     int64  // read so far
 	Cut       int64  // lines that were cut
 	Truncated int    // number of truncations
-	Rotated   int    // number of times another file got its name
 }
 
 // State is the condition of a followed file.

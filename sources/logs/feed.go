@@ -104,7 +104,7 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 		first: &merger{},
 		rates: map[string]lineRate{}, ring: Ring{MaxLines: MaxLines, MaxBytes: maxBytes}}
 	r.out = Logs{
-		Description: choice.Description, Paths: o.Paths, Chosen: a.chosen(), Mention: choice.Mention,
+		Description: choice.Description, Chosen: a.chosen(), Mention: choice.Mention,
 		Session: session,
 	}
 	if len(o.Paths) == 0 && err == nil {
@@ -246,7 +246,7 @@ func (r *logReader) rated(f logfile.File) File {
 // show publishes the lines so far.
 func (r *logReader) show() {
 	l := r.out
-	l.Lines, l.First, l.Dropped, l.Bytes = r.ring.Lines(), r.ring.Dropped, r.ring.Dropped, r.ring.Bytes
+	l.Lines, l.First, l.Dropped = r.ring.Lines(), r.ring.Dropped, r.ring.Dropped
 	for _, path := range slices.Sorted(maps.Keys(r.open)) {
 		l.Open = append(l.Open, r.open[path])
 	}

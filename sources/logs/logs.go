@@ -22,7 +22,6 @@ const (
 // Logs holds the followed log files and their newest lines.
 type Logs struct {
 	Description string   // which files these are
-	Paths       []string // followed files and directories
 	Chosen      bool     // the user chose them; otherwise those of the selected run or of the data directory
 	Mention     []string // ids of the selected run, to find it in other files
 	Base        string   // directory that file names are relative to, or ""
@@ -31,7 +30,6 @@ type Logs struct {
 	Lines       []Entry // oldest first
 	First       int64   // number of lines before Lines[0]
 	Dropped     int64   // number of dropped lines
-	Bytes       int64   // of Lines
 	Open        []Entry // incomplete last lines, at most one per file
 	Problem     string  // a lasting problem: polling, too many files
 	Err         string  // why nothing is read

@@ -152,7 +152,7 @@ func stepTime(from time.Time, others []time.Time) *ace.StepTime {
 	for _, to := range others {
 		if !from.IsZero() && !to.IsZero() {
 			elapsed := max(to.Sub(from), 0)
-			return &ace.StepTime{StartedAt: from, DurationMS: float64(elapsed.Microseconds()) / 1000}
+			return &ace.StepTime{StartedAt: from, DurationMS: cluster.Millis(elapsed)}
 		}
 	}
 	return nil

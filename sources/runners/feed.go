@@ -3,11 +3,14 @@ package runners
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 
+	"acescope/engine/ace"
+	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
@@ -76,7 +79,9 @@ func (r *runnersReader) listRuns(ctx context.Context) {
 	var err error
 	if r.id != "" {
 		call, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
-		err = runs.List(call, r.link.Client, RunnerRunsQuery(r.id), MaxRunnerRuns+1, func(r runs.Run) error {
+		query := "WorkflowType = " + strconv.Quote(run.Workflow) + " AND " + ace.AttrRunner + " = " +
+			runs.Quote(r.id)
+		err = runs.List(call, r.link.Client, query, MaxRunnerRuns+1, func(r runs.Run) error {
 			list = append(list, r)
 			return nil
 		})

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,12 +62,6 @@ func QueryDispatcher(ctx context.Context, d cluster.Deps) (v runner.View, err er
 func NoWorker(err error) bool {
 	var early *serviceerror.FailedPrecondition
 	return errors.As(err, &early) || err != nil && cluster.TimedOut(err)
-}
-
-// RunnerRunsQuery returns the visibility query for the runs of a runner.
-func RunnerRunsQuery(id string) string {
-	return "WorkflowType = " + strconv.Quote(run.Workflow) + " AND " + ace.AttrRunner + " = " +
-		runspkg.Quote(id)
 }
 
 // CurrentRuns returns the ids of a runner's current runs.

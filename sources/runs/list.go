@@ -131,7 +131,7 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 		r.Phase = ace.StageStopped // earlier versions and terminated ones leave the stage before
 	}
 	r.takeObserved(memo[ace.MemoObserved])
-	if r.WaitsForReview() {
+	if r.Open() && r.Phase == ace.PhaseReview {
 		_ = json.Unmarshal(history.PayloadJSON(memo[ace.MemoReview]), &r.Review) // nil if it is unreadable
 	}
 	if _, r.Verdict = exit.Split(); r.Summary != nil && r.Summary.Verdict != "" {
@@ -159,9 +159,6 @@ func takeText(p *commonpb.Payload, to *string) {
 // ReviewQuery lists the runs that wait for the review of their operations.
 var ReviewQuery = fmt.Sprintf("ExecutionStatus = 'Running' AND %s = %s AND WorkflowType = %s", ace.AttrPhase,
 	quote(string(ace.PhaseReview)), quote(ace.TaskWorkflow))
-
-// WaitsForReview reports whether the run waits for the review of its operations.
-func (r Run) WaitsForReview() bool { return r.Open() && r.Phase == ace.PhaseReview }
 
 // takeListed sets the fields of a blueprint run from its memo.
 func (r *Run) takeListed(memo *commonpb.Payload) {

@@ -112,15 +112,11 @@ func (t *reader) read(ctx context.Context) {
 		run = next
 	}
 	if err != nil && ctx.Err() == nil {
-		t.fail(cluster.PlainError(err))
+		t.mu.Lock()
+		t.out.Err = cluster.PlainError(err)
+		t.mu.Unlock()
+		cluster.Signal(t.news)
 	}
-}
-
-func (t *reader) fail(message string) {
-	t.mu.Lock()
-	t.out.Err = message
-	t.mu.Unlock()
-	cluster.Signal(t.news)
 }
 
 // earlier folds the earlier runs and returns the newest one.

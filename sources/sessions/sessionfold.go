@@ -303,7 +303,7 @@ func (t *Turn) end(at time.Time, result *session.TurnResult, ended []session.Tur
 	}
 	r := ended[len(ended)-1]
 	if result == nil {
-		r.DurationMS = float64(at.Sub(t.Began).Microseconds()) / 1000
+		r.DurationMS = cluster.Millis(at.Sub(t.Began))
 	}
 	t.Record = &r
 }

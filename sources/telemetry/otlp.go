@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -102,7 +101,6 @@ type exporter struct {
 	resource *resourcepb.Resource
 	scope    *commonpb.InstrumentationScope
 	metrics  *Metrics // may be nil
-	log      *slog.Logger
 	failures *failures
 	queue    spanQueue
 	pause    time.Duration // before the first repetition

@@ -42,7 +42,7 @@ func exporterTo(c *collector) (*exporter, *prometheus.Registry) {
 	registry := prometheus.NewRegistry()
 	log := slog.New(slog.DiscardHandler)
 	m := newMetrics(registry, "ace-dev", "1")
-	return &exporter{client: c, metrics: m, log: log, failures: newFailures(log),
+	return &exporter{client: c, metrics: m, failures: newFailures(log),
 		queue: newSpanQueue(), pause: 1}, registry
 }
 

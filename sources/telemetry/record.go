@@ -184,7 +184,7 @@ func (c *record) addUse(scheduled int64, st ace.StepState, in ace.TaskInput) {
 	call := modelCall{scheduled: scheduled, phase: st.Phase, provider: in.ProviderOf(st.Phase),
 		model: cmp.Or(in.ModelOf(st.Phase), c.Model), usage: *st.Usage}
 	if st.Time != nil {
-		call.start, call.duration = st.Time.StartedAt, milliseconds(st.Time.DurationMS)
+		call.start, call.duration = st.Time.StartedAt, cluster.Milliseconds(st.Time.DurationMS)
 	}
 	c.calls = append(c.calls, call)
 }
@@ -217,7 +217,7 @@ func (c *record) readFlow(events []*historypb.HistoryEvent) {
 		}
 		call := modelCall{scheduled: scheduled[e.OperationID], provider: r.Provider, model: r.Model,
 			usage:        r.Usage,
-			conversation: r.SessionID, duration: milliseconds(r.DurationMS)}
+			conversation: r.SessionID, duration: cluster.Milliseconds(r.DurationMS)}
 		if ace.IsAgent(r.Provider) {
 			call.agent = r.Provider
 			call.provider = ""
@@ -243,7 +243,7 @@ func (c *record) readSession(events []*historypb.HistoryEvent) {
 		call := modelCall{scheduled: end.Started, agent: state.Input.Agent, model: state.Model,
 			conversation: state.Input.SessionID}
 		if fact.Result != nil {
-			call.usage, call.duration = fact.Result.Usage, milliseconds(fact.Result.DurationMS)
+			call.usage, call.duration = fact.Result.Usage, cluster.Milliseconds(fact.Result.DurationMS)
 		}
 		c.calls = append(c.calls, call)
 	}
@@ -274,5 +274,3 @@ func (c *record) readBlueprintRun(events []*historypb.HistoryEvent) {
 		conversation: state.Result.SessionID, usage: state.Result.Usage, start: state.Result.StartedAt,
 		duration: time.Duration(state.Result.DurationSeconds * float64(time.Second))})
 }
-
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -189,7 +189,7 @@ func (t *Telemetry) newExporter(ctx context.Context, m *Metrics, log *slog.Logge
 	if err := client.Start(ctx); err != nil {
 		return nil, fmt.Errorf("OTLP: %w", err)
 	}
-	return &exporter{client: client, resource: resource, metrics: m, log: log, failures: newFailures(log),
+	return &exporter{client: client, resource: resource, metrics: m, failures: newFailures(log),
 		scope: &commonpb.InstrumentationScope{Name: "acescope", Version: t.options.Version},
 		queue: newSpanQueue(), pause: firstPause}, nil
 }

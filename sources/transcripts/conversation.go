@@ -71,7 +71,6 @@ type Conversation struct {
 	Entries []*Entry // oldest first
 	First   int      // entries that were read and dropped before them
 	Skipped int64    // bytes at the beginning of the file that were not read
-	Garbage int      // lines that are not JSON
 	Offset  int64    // how far it was read
 	Err     string
 	Queued  int // entries at the end that wait for the agent, of a session on the engine
@@ -150,11 +149,9 @@ func (f *Follower) Conversation() Conversation {
 
 func (f *Follower) add(raw []byte) {
 	for _, e := range f.events(transcript.Redacted(raw)) {
-		if e.Kind == agentcli.KindGarbage {
-			f.c.Garbage++
-			continue
+		if e.Kind != agentcli.KindGarbage {
+			f.builder.Event(e)
 		}
-		f.builder.Event(e)
 	}
 }
 

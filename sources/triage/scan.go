@@ -384,8 +384,7 @@ func (t *StepTimer) Add(e *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		id := e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
 		if at, ok := t.starts[id]; ok {
-			t.Done = append(t.Done, Timed{t.names[id],
-				float64(max(e.GetEventTime().AsTime().Sub(at), 0).Microseconds()) / 1000})
+			t.Done = append(t.Done, Timed{t.names[id], cluster.Millis(max(e.GetEventTime().AsTime().Sub(at), 0))})
 		}
 	}
 }
