@@ -37,8 +37,7 @@ func (e *Engine) StartTask(ctx context.Context, in ace.TaskInput) (runID string,
 // in use. The default of MaxFailed is [ace.DefaultMaxFailed].
 func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (runID string, err error) {
 	if in.MaxFailed == nil {
-		share := ace.DefaultMaxFailed
-		in.MaxFailed = &share
+		in.MaxFailed = new(ace.DefaultMaxFailed)
 	}
 	in.Revision = ace.Revision
 	in.By = cmp.Or(in.By, ace.User())

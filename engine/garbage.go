@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"acescope/engine/ace"
-	"acescope/engine/learning/playbook"
 	"acescope/engine/store/garbage"
 	"acescope/engine/temporal/history"
 )
@@ -43,11 +42,16 @@ func CollectGarbage(
 		return garbage.Report{}, err
 	}
 	defer release()
-	roots := garbage.NewRoots()
-	if err := addBranches(ctx, e.Books, roots); err != nil {
+	if err := e.Books.Sync(ctx); err != nil {
 		return garbage.Report{}, err
 	}
-	if err := e.Prompts.Hashes(ctx, func(hash string) { roots.Add([]byte(hash)) }); err != nil {
+	roots := garbage.NewRoots()
+	addHash := func(hash string) { roots.Add([]byte(hash)) }
+	err = e.Books.Hashes(addHash)
+	if err == nil {
+		err = e.Prompts.Hashes(ctx, addHash)
+	}
+	if err != nil {
 		return garbage.Report{}, fmt.Errorf("%w: %w", ErrKeepAll, err)
 	}
 	s := &historyScan{e: e, roots: roots, progress: progress}
@@ -82,17 +86,6 @@ func checkSoleUser(ctx context.Context, e *Engine) error {
 		return fmt.Errorf("%w: %d namespaces use the store %s, and what the others need is unknown; "+
 			"give each namespace a store of its own, for example with ?prefix=NAME/", ErrKeepAll, users,
 			e.shared)
-	}
-	return nil
-}
-
-func addBranches(ctx context.Context, books *playbook.Store, roots *garbage.Roots) error {
-	if err := books.Sync(ctx); err != nil {
-		return err
-	}
-	err := books.Hashes(func(hash string) { roots.Add([]byte(hash)) })
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrKeepAll, err)
 	}
 	return nil
 }

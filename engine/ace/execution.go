@@ -179,23 +179,6 @@ func (x *Execution) survive() {
 	}
 }
 
-// close applies the server's record of the end, which outranks the steps.
-func (x *Execution) close(f Fact) {
-	x.ClosedAs = f.Status
-	if f.Status == Completed {
-		if x.Failure != nil {
-			x.survive()
-		}
-		if len(x.Steps) > 0 {
-			x.Phase = PhaseDone
-		}
-	}
-	if f.Failure != nil && (x.Failure == nil || x.Failure.Message != f.Failure.Message) {
-		x.Failure = f.Failure
-	}
-	x.closeSteps()
-}
-
 // openSteps maps the status of a closed run to the status of the steps that were open when it closed.
 var openSteps = map[Status]string{
 	Completed: StatusUnfinished, Failed: StatusFailed, Canceled: StatusCanceled, Terminated: StatusTerminated,

@@ -326,9 +326,7 @@ func (p *progress) finish(e ToolEvent) {
 	if e.Error != "" || s.Failure == nil {
 		s.Failure = &Failure{Kind: s.Reported, Type: TypeObserved, Message: e.Error}
 	}
-	if s.Failure.Message == "" {
-		s.Failure.Message = message
-	}
+	s.Failure.Message = cmp.Or(s.Failure.Message, message)
 }
 
 // shortID returns the ID, or if it is too long its beginning and its hash.

@@ -246,7 +246,8 @@ func (s *State) after(step Phase) Phase {
 		kind = PassLearn
 	case step == PhaseReflector && p != nil && p.Kind == PassAfter:
 		return PhaseDone
-	case step == PhaseReflector && s.Passes.rounds() < s.Input.Rounds && isWrong(s.Latest().Correct):
+	case step == PhaseReflector && s.Passes.rounds() < s.Input.Rounds &&
+		VerdictOf(true, s.Latest().Correct) == Wrong:
 		kind = PassRound
 	case step == PhasePersist && s.Input.AnswerAfter:
 		kind = PassAfter
@@ -264,5 +265,3 @@ func (s *State) after(step Phase) Phase {
 	s.Passes = append(s.Passes[:len(s.Passes):len(s.Passes)], pass)
 	return PhaseGenerator
 }
-
-func isWrong(correct *bool) bool { return correct != nil && !*correct }

@@ -53,9 +53,21 @@ func (s *State) Apply(f Fact) {
 	}
 }
 
-// close applies the server's record of the end.
+// close applies the server's record of the end, which outranks the steps.
 func (s *State) close(f Fact) {
-	s.Execution.close(f)
+	s.ClosedAs = f.Status
+	if f.Status == Completed {
+		if s.Failure != nil {
+			s.survive()
+		}
+		if len(s.Steps) > 0 {
+			s.Phase = PhaseDone
+		}
+	}
+	if f.Failure != nil && (s.Failure == nil || s.Failure.Message != f.Failure.Message) {
+		s.Failure = f.Failure
+	}
+	s.closeSteps()
 	if f.Status.Bad() && !s.merged() {
 		s.Delta.Operations = notMerged(s.Delta.Operations, OutcomeUnmerged)
 	}

@@ -223,8 +223,7 @@ func (c *entry) apply(e ToolEvent) {
 // entry returns a copy of a call, to be changed and put back.
 func (l *ToolCalls) entry(id string) *entry {
 	if number, ok := l.ids.find(id); ok {
-		own := *l.calls.get(number)
-		return &own
+		return new(*l.calls.get(number))
 	}
 	return &entry{number: -1, reported: Invocation{ID: id, Accepted: true}}
 }

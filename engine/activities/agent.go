@@ -190,8 +190,7 @@ func logEvent(n int64, e agentcli.Event) ace.LogEvent {
 	if e.Tool != nil {
 		out.Name, out.Text = e.Tool.Name, string(ace.Preview(e.Tool.Args))
 		if e.Kind == agentcli.KindToolResult {
-			ok := e.Tool.OK
-			out.OK, out.Text = &ok, string(ace.Preview(e.Tool.Result))
+			out.OK, out.Text = new(e.Tool.OK), string(ace.Preview(e.Tool.Result))
 		}
 	}
 	if e.Result != nil {

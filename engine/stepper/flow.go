@@ -79,8 +79,7 @@ func (f *flowFold) id() string    { return f.inputID }
 func (f *flowFold) phase() string { return f.last }
 
 func (f *flowFold) fill(frame *Frame) {
-	state := f.state.Clone()
-	frame.Flow = &state
+	frame.Flow = new(f.state.Clone())
 }
 
 func (f *flowFold) values() []value {

@@ -164,8 +164,7 @@ func (f *sessionFold) id() string    { return f.state.Input.SessionID }
 func (f *sessionFold) phase() string { return string(f.state.Status) }
 
 func (f *sessionFold) fill(frame *Frame) {
-	state := f.state
-	frame.Session = &state
+	frame.Session = new(f.state)
 }
 
 // runFold folds a blueprint run. The state replaces its slices and maps and never changes them in place.
@@ -195,6 +194,5 @@ func (f *runFold) id() string    { return f.state.Input.RunID }
 func (f *runFold) phase() string { return string(f.state.Status) }
 
 func (f *runFold) fill(frame *Frame) {
-	state := f.state
-	frame.Run = &state
+	frame.Run = new(f.state)
 }

@@ -273,8 +273,7 @@ func (x *experiment) count(r *ace.TaskResult, err error) {
 	if !errors.As(err, &canceled) {
 		x.failures++
 	}
-	failure := history.FailureFrom(err)
-	x.apply(ace.ExperimentFact{Failed: &failure})
+	x.apply(ace.ExperimentFact{Failed: new(history.FailureFrom(err))})
 }
 
 // evaluate measures the playbook on the evaluation data set without learning from it.

@@ -370,14 +370,12 @@ func (a *agentSession) decide(ctx workflow.Context, d session.Decision) (session
 }
 
 func (a *agentSession) interrupt(ctx workflow.Context, n session.Note) (session.State, error) {
-	i := session.Interrupt(n)
-	a.accept(ctx, &i)
+	a.accept(ctx, new(session.Interrupt(n)))
 	return a.state, nil
 }
 
 func (a *agentSession) stop(ctx workflow.Context, n session.Note) (session.State, error) {
-	s := session.Stop(n)
-	a.accept(ctx, &s)
+	a.accept(ctx, new(session.Stop(n)))
 	return a.state, nil
 }
 

@@ -87,7 +87,14 @@ func (f *Forwarder) Run(ctx context.Context) error {
 		return err
 	}
 	f.delivered = make(chan struct{}, 1)
-	store := func(data []byte) json.RawMessage { return f.store(ctx, data) }
+	store := func(data []byte) json.RawMessage {
+		if f.Artifacts != nil {
+			if ref, err := f.Artifacts.PutBytes(ctx, data, "application/json"); err == nil {
+				return mustJSON(ref)
+			}
+		}
+		return ace.Preview(data)
+	}
 	f.decoder = newHookDecoder(f.position.Sessions, store, f.Redact, f.Prices)
 	f.reader = reader{dir: f.Dir, record: f.record, malformed: func(end location) {
 		f.send(&transfer{end: end}, nil)
@@ -163,16 +170,6 @@ func (f *Forwarder) decode(rec spool.Record) (list []Observation, session string
 		return []Observation{o}, ""
 	}
 	return nil, ""
-}
-
-// store stores a payload and returns its reference, or its beginning if it cannot be stored.
-func (f *Forwarder) store(ctx context.Context, data []byte) json.RawMessage {
-	if f.Artifacts != nil {
-		if ref, err := f.Artifacts.PutBytes(ctx, data, "application/json"); err == nil {
-			return mustJSON(ref)
-		}
-	}
-	return ace.Preview(data)
 }
 
 // send sends observations and tracks their record until they are delivered.

@@ -128,9 +128,7 @@ func (d *hookDecoder) decode(rec spool.Record) (list []Observation, session stri
 	}
 	for i, e := range events {
 		e.SessionID, e.Source, e.At = id, source(h), h.at
-		if e.Seq == 0 {
-			e.Seq = rec.Micros
-		}
+		e.Seq = cmp.Or(e.Seq, rec.Micros)
 		o := Observation{TaskID: taskID(id), Start: s.Start, Event: e}
 		if i == 0 {
 			o.Input = input

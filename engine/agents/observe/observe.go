@@ -9,6 +9,7 @@
 package observe
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -130,9 +131,7 @@ func (r *recorder) record(taskID string, e ace.ToolEvent) {
 		e.At = at.UTC()
 	}
 	r.last = ace.NextSeq(at, r.last)
-	if e.Seq == 0 {
-		e.Seq = r.last
-	}
+	e.Seq = cmp.Or(e.Seq, r.last)
 	r.emit(Observation{TaskID: taskID, Start: run.start, Input: run.input, Event: e})
 	run.input = nil
 	if e.Kind == ace.KindFinish {

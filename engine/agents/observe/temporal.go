@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,7 +121,10 @@ func (t *Temporal) lane(workflowID string) *lane {
 	defer t.lanesMu.Unlock()
 	l := t.lanes[workflowID]
 	if l == nil {
-		t.removeIdle()
+		if len(t.lanes) >= maxLanes {
+			// The state of an idle lane can be queried again.
+			maps.DeleteFunc(t.lanes, func(_ string, l *lane) bool { return l.queue.Idle() })
+		}
 		l = &lane{to: t, workflowID: workflowID, log: t.log.With("workflow", workflowID)}
 		l.queue = batch.New(batch.Rule[delivery]{
 			MinInterval: signalInterval,
@@ -130,18 +134,6 @@ func (t *Temporal) lane(workflowID string) *lane {
 		t.lanes[workflowID] = l
 	}
 	return l
-}
-
-// removeIdle removes idle lanes if there are too many. Their state can be queried again.
-func (t *Temporal) removeIdle() {
-	if len(t.lanes) < maxLanes {
-		return
-	}
-	for id, l := range t.lanes {
-		if l.queue.Idle() {
-			delete(t.lanes, id)
-		}
-	}
 }
 
 // delivery is an event with its completion callback.

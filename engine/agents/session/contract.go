@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,9 +108,7 @@ type Message struct {
 
 // Named returns the message with its id, which defaults to the update id.
 func (m Message) Named(updateID string) Message {
-	if m.ID == "" {
-		m.ID = updateID
-	}
+	m.ID = cmp.Or(m.ID, updateID)
 	return m
 }
 

@@ -134,8 +134,7 @@ func (s *State) start(in Input) {
 	} else {
 		*s = State{Status: Starting, AgentSessionID: in.AgentSessionID, Model: in.Model, Exit: ace.Running}
 		if in.Host != nil {
-			host := *in.Host
-			s.Host = &host
+			s.Host = new(*in.Host)
 		}
 	}
 	s.Input = in
@@ -173,8 +172,7 @@ func (s *State) update(u any) {
 		s.decide(*u)
 	case *Interrupt:
 		if s.Current != nil {
-			n := Note(*u)
-			s.Interrupt = &n
+			s.Interrupt = new(Note(*u))
 		}
 	case *Stop:
 		s.stop(Note(*u))
@@ -209,8 +207,7 @@ func (s *State) endTurn(r *TurnResult, failure *ace.Failure) {
 	for _, o := range r.Messages {
 		s.emit(o)
 	}
-	ok := r.Status == TurnCompleted
-	end := Out{Kind: OutResult, Turn: s.Current.Turn, Text: r.Summary, OK: &ok}
+	end := Out{Kind: OutResult, Turn: s.Current.Turn, Text: r.Summary, OK: new(r.Status == TurnCompleted)}
 	if r.Failed != nil {
 		end.Kind, end.Text = OutError, r.Failed.Message
 	}
@@ -307,7 +304,4 @@ func (s *State) updateStatus() {
 }
 
 // Carry returns a copy of the state for the next run of the session. No activity may be open.
-func (s *State) Carry() *State {
-	c := *s
-	return &c
-}
+func (s *State) Carry() *State { return new(*s) }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,9 +27,7 @@ type ToolRequest struct {
 
 // Named returns the request with its id, which defaults to the update id.
 func (r ToolRequest) Named(updateID string) ToolRequest {
-	if r.ID == "" {
-		r.ID = updateID
-	}
+	r.ID = cmp.Or(r.ID, updateID)
 	return r
 }
 

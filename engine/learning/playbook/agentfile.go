@@ -2,6 +2,7 @@ package playbook
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -232,9 +233,6 @@ func skillName(s string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})
-	name := strings.Join(words, "-")
-	if name == "" {
-		name = "playbook"
-	}
+	name := cmp.Or(strings.Join(words, "-"), "playbook")
 	return strings.TrimRight(cut(name, maxSkillName), "-")
 }

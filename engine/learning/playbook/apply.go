@@ -95,11 +95,7 @@ func (e *editor) tryAdd(op *ace.Operation) (ace.Outcome, string) {
 	if reason != "" {
 		return ace.OutcomeRejected, reason
 	}
-	section := cleanSection(op.Section)
-	if section == "" {
-		section = defaultSection
-	}
-	op.Section = e.section(section)
+	op.Section = e.section(cmp.Or(cleanSection(op.Section), defaultSection))
 	if id, dup := e.duplicate(op.Section, op.Content); dup {
 		return ace.OutcomeRejected, "exact duplicate of " + id
 	}

@@ -3,6 +3,7 @@ package playbook
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -172,10 +173,7 @@ func finish(drafts []draft, sections []string, nextID int, report *Report) *Play
 type spellings map[string]string
 
 func (s spellings) of(name string, at string, report *Report) string {
-	clean := cleanSection(name)
-	if clean == "" {
-		clean = defaultSection
-	}
+	clean := cmp.Or(cleanSection(name), defaultSection)
 	if len(name) > 2*maxSection {
 		report.warn("%s: the section name was cut to %d bytes", at, maxSection)
 	}

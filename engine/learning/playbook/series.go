@@ -2,6 +2,7 @@ package playbook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -262,9 +263,7 @@ func matchLogged(ops, logged []ace.Operation) []ace.Operation {
 		key := folded(cleanContent(op.Content))
 		at := byContent[key]
 		if op.Type == ace.OpAdd && op.Outcome == "" && len(at) > 0 {
-			if ops[at[0]].Reason == "" {
-				ops[at[0]].Reason = op.Reason
-			}
+			ops[at[0]].Reason = cmp.Or(ops[at[0]].Reason, op.Reason)
 			byContent[key] = at[1:]
 			continue
 		}

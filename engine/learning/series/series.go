@@ -96,7 +96,8 @@ func readDirectory(dir string, order Order, name string) (*Result, error) {
 	var paths []string
 	other := 0
 	for _, e := range entries {
-		if isPlaybookName(e.Name()) && !e.IsDir() {
+		extension := strings.ToLower(filepath.Ext(e.Name()))
+		if slices.Contains([]string{".txt", ".json", ".md"}, extension) && !e.IsDir() {
 			paths = append(paths, filepath.Join(dir, e.Name()))
 		} else {
 			other++
@@ -112,10 +113,6 @@ func readDirectory(dir string, order Order, name string) (*Result, error) {
 		r.lose(name, other, "other files and directories of the directory")
 	}
 	return r, err
-}
-
-func isPlaybookName(name string) bool {
-	return slices.Contains([]string{".txt", ".json", ".md"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // snapshotFile is a playbook file that was parsed.

@@ -118,8 +118,7 @@ func (t *attempt) requestTool(ctx context.Context, q session.ToolRequest, c sess
 	}
 	q.Turn, q.Attempt = t.in.Turn, t.number
 	if t.in.Policy != nil {
-		decision := t.in.Policy.Decide(c)
-		q.PolicyDecision = &decision
+		q.PolicyDecision = new(t.in.Policy.Decide(c))
 	}
 	q.Args = t.h.redact.Line(q.Args)
 	if len(q.Args) > ace.InlineBytes {

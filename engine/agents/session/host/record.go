@@ -91,8 +91,8 @@ func (r *record) addOut(e agentcli.Event) {
 			r.names[e.Tool.ID] = e.Tool.Name
 		}
 	case agentcli.KindToolResult:
-		ok := e.Tool.OK
-		o.Kind, o.Tool, o.CallID, o.OK = session.OutToolResult, r.names[e.Tool.ID], e.Tool.ID, &ok
+		o.Kind, o.Tool, o.CallID = session.OutToolResult, r.names[e.Tool.ID], e.Tool.ID
+		o.OK = new(e.Tool.OK)
 		o.Text = ace.Cut(e.Tool.ResultText(), ace.PreviewBytes)
 	default:
 		return

@@ -168,7 +168,10 @@ func (s *searcher) keep(e *calc.Expr, v, cost float64) {
 		h.recipe.slots = append(h.recipe.slots, slot{Name: name, Measure: s.chosen[i].measure})
 	}
 	h.Score = s.plausibility(h) - cost - costPart*float64(e.Size())
-	key := s.twinKey(h)
+	// The key is equal for hypotheses that this question cannot distinguish and that differ only in
+	// the roles of their operands, such as a * b and b * a.
+	places := slices.Sorted(slices.Values(h.at))
+	key := fmt.Sprintf("%s|%v|%.9g", h.recipe.expr, places, h.Value)
 	at, known := s.found[key]
 	if known && s.best[at].Score >= h.Score {
 		return
@@ -180,13 +183,6 @@ func (s *searcher) keep(e *calc.Expr, v, cost float64) {
 	}
 	s.found[key] = len(s.best)
 	s.best = append(s.best, h)
-}
-
-// twinKey is equal for hypotheses that this question cannot distinguish and that differ only in
-// the roles of their operands, such as a * b and b * a.
-func (s *searcher) twinKey(h hypothesis) string {
-	places := slices.Sorted(slices.Values(h.at))
-	return fmt.Sprintf("%s|%v|%.9g", h.recipe.expr, places, h.Value)
 }
 
 func (s *searcher) plausibility(h hypothesis) float64 {

@@ -182,19 +182,15 @@ func recordCalls(ctx context.Context, tools model.Toolbox, r *ace.SkillSessionRe
 	for i, inv := range r.Invocations {
 		id := strconv.Itoa(i + 1)
 		name := ace.Cut(inv.Name, maxName)
+		took := min(max(inv.DurationMS, 0), float64(maxTook/time.Millisecond))
 		w.Begun(ctx, id, name, inv.Args)
 		w.Ended(ctx, id, model.CallEnd{Result: inv.Result, Accepted: inv.Accepted, OK: inv.OK,
 			Error: ace.Cut(inv.Error, maxError),
-			Began: inv.At, Took: duration(inv.DurationMS)})
+			Began: inv.At, Took: time.Duration(took * float64(time.Millisecond))})
 		if inv.Accepted && !allowed.Allows(inv.Name) {
 			note(r.Parsed, "the program called the tool "+name+", which is not allowed")
 		}
 	}
-}
-
-// duration converts reported milliseconds, within bounds.
-func duration(ms float64) time.Duration {
-	return time.Duration(min(max(ms, 0), float64(maxTook/time.Millisecond)) * float64(time.Millisecond))
 }
 
 // note appends to the note of a report, within bounds.

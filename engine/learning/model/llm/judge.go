@@ -17,26 +17,18 @@ func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (j model.Ju
 	if err != nil {
 		return j, used, err
 	}
-	r := s.request([]Block{{Text: strings.TrimSpace(judgePrompt)}}, judgeMessage(in))
+	message := between("task", in.Prompt) + "\n\n" + between("expected", *in.Label) + "\n\n" +
+		between("answer", orNone(in.Answer))
+	r := s.request([]Block{{Text: strings.TrimSpace(judgePrompt)}}, message)
 	_, err = s.answer(ctx, r, func(f found) (err error) {
-		j, err = parseJudgment(f)
-		return err
+		if f.cut > 0 {
+			return errCut
+		}
+		if j.Correct, err = strconv.ParseBool(strings.ToLower(f.fields.text("correct"))); err != nil {
+			return errors.New(`the field "correct" is missing, or neither true nor false`)
+		}
+		j.Reason = f.fields.text("reason")
+		return nil
 	})
 	return j, s.usage, err
-}
-
-func parseJudgment(f found) (j model.Judgment, err error) {
-	if f.cut > 0 {
-		return j, errCut
-	}
-	if j.Correct, err = strconv.ParseBool(strings.ToLower(f.fields.text("correct"))); err != nil {
-		return j, errors.New(`the field "correct" is missing, or neither true nor false`)
-	}
-	j.Reason = f.fields.text("reason")
-	return j, nil
-}
-
-func judgeMessage(in ace.ReflectorInput) string {
-	return between("task", in.Prompt) + "\n\n" + between("expected", *in.Label) + "\n\n" +
-		between("answer", orNone(in.Answer))
 }
