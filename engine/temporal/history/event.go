@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -135,10 +136,10 @@ var initiators = map[enumspb.ContinueAsNewInitiator]string{
 // NextRun returns the ID of the run that a closing event continues with (continue-as-new,
 // retry or cron), or "".
 func NextRun(e *historypb.HistoryEvent) string {
-	if a, ok := Attributes(e).(interface{ GetNewExecutionRunId() string }); ok {
-		return a.GetNewExecutionRunId()
-	}
-	return ""
+	return cmp.Or(e.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId(),
+		e.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId(),
+		e.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId(),
+		e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId())
 }
 
 // OperationLabel returns a short name for an activity whose ID engine/temporal/operation
