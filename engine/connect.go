@@ -123,6 +123,7 @@ func profileError(name string, err error) error {
 // worker: a worker must fail on payloads that it cannot decode, readers must not.
 func (e *Engine) dial(ctx context.Context, opts client.Options, o Options) (err error) {
 	intercept(&opts, escapeHeaders)
+	intercept(&opts, localTaskTimes)
 	if o.Metrics != nil {
 		if opts.MetricsHandler, err = sdkMetrics(o.Metrics); err != nil {
 			return err

@@ -42,7 +42,8 @@ func (b *branches) persist(ctx context.Context, in ace.PersistInput) (ace.Persis
 		}
 		return b.books.Merge(ctx, playbook.Version{
 			Source: playbook.Source{Branch: in.Branch, TaskID: in.Task.TaskID, WorkflowID: in.Task.WorkflowID,
-				RunID: in.Task.RunID, Rationale: in.Rationale, At: watch.started},
+				RunID: in.Task.RunID, Rationale: in.Rationale,
+				At: activity.GetInfo(ctx).StartedTime},
 			DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations,
 			Tokens: in.PlaybookTokens,
 		})

@@ -162,7 +162,9 @@ func (s *State) programStarted(b ProgramStart) {
 	if s.Status == Claimed {
 		s.Status = Running
 	}
-	s.limitFrom(b.At)
+	if s.TimeoutAt.IsZero() { // without a dispatcher, and by the clock of the runner's machine
+		s.limitFrom(b.At)
+	}
 }
 
 func (s *State) limitFrom(at time.Time) {

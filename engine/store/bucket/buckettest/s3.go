@@ -118,7 +118,8 @@ func Denied(*http.Request) (code string) { return wrongKey }
 
 // statuses holds the HTTP statuses of S3's error codes.
 var statuses = map[string]int{"NoSuchKey": http.StatusNotFound, wrongKey: http.StatusForbidden,
-	"PreconditionFailed": http.StatusPreconditionFailed, "NotImplemented": http.StatusNotImplemented}
+	"RequestTimeTooSkewed": http.StatusForbidden,
+	"PreconditionFailed":   http.StatusPreconditionFailed, "NotImplemented": http.StatusNotImplemented}
 
 // ServeHTTP answers a request of a client.
 func (s *S3) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,106 @@
+package engine_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// skewEnv is the difference between the wall clock of a program and that of the machine.
+const skewEnv = "ACESCOPE_TEST_SKEW"
+
+func init() {
+	skew, err := time.ParseDuration(os.Getenv(skewEnv))
+	if err == nil {
+		err = skewClock(skew)
+	}
+	if os.Getenv(skewEnv) != "" && err != nil {
+		panic(err)
+	}
+}
+
+// skewClock adds d to the wall clock of this process. The product has no setting for that, so skewClock replaces
+// the function that the kernel maps into each process to read clocks by one that calls the kernel and adds d.
+// The monotonic clock and the times of files stay as they are.
+func skewClock(d time.Duration) error {
+	code := []byte{
+		0xb8, 228, 0, 0, 0, // mov eax, SYS_clock_gettime
+		0x0f, 0x05, // syscall
+		0x85, 0xff, // test edi, edi
+		0x75, 7, // jnz to the return, unless the clock is CLOCK_REALTIME
+		0x48, 0x81, 0x06, // add qword [rsi], seconds
+	}
+	code = binary.LittleEndian.AppendUint32(code, uint32(int32(d/time.Second)))
+	code = append(code, 0xc3) // ret
+	const access, kind = syscall.PROT_READ | syscall.PROT_WRITE | syscall.PROT_EXEC,
+		syscall.MAP_ANON | syscall.MAP_PRIVATE
+	at, err := syscall.Mmap(-1, 0, len(code), access, kind)
+	if err != nil {
+		return err
+	}
+	copy(at, code)
+	jump := binary.LittleEndian.AppendUint64([]byte{0x48, 0xb8}, uint64(uintptr(unsafe.Pointer(&at[0]))))
+	jump = append(jump, 0xff, 0xe0) // mov rax, at; jmp rax
+	entry, err := clockFunction()
+	if err != nil {
+		return err
+	}
+	memory, err := os.OpenFile("/proc/self/mem", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer memory.Close()
+	before := time.Now()
+	if _, err := memory.WriteAt(jump, entry); err != nil {
+		return err
+	}
+	if got := time.Now().Round(0).Sub(before.Round(0)) - d; got.Abs() > time.Minute {
+		return fmt.Errorf("the clock differs by %s from %s", got, d)
+	}
+	return nil
+}
+
+// clockFunction returns the address of the kernel's function that reads clocks.
+func clockFunction() (int64, error) {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return 0, err
+	}
+	fields := regexp.MustCompile(`(?m)^([0-9a-f]+)-([0-9a-f]+) .*\[vdso\]$`).FindSubmatch(maps)
+	if fields == nil {
+		return 0, errors.New("no functions of the kernel are mapped")
+	}
+	from, fromErr := strconv.ParseInt(string(fields[1]), 16, 64)
+	to, toErr := strconv.ParseInt(string(fields[2]), 16, 64)
+	memory, err := os.Open("/proc/self/mem")
+	if err := errors.Join(fromErr, toErr, err); err != nil {
+		return 0, err
+	}
+	defer memory.Close()
+	image := make([]byte, to-from)
+	if _, err := memory.ReadAt(image, from); err != nil {
+		return 0, err
+	}
+	file, err := elf.NewFile(bytes.NewReader(image))
+	if err != nil {
+		return 0, err
+	}
+	symbols, err := file.DynamicSymbols()
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range symbols {
+		if s.Name == "__vdso_clock_gettime" {
+			return from + int64(s.Value), nil
+		}
+	}
+	return 0, errors.New("the kernel maps no function that reads clocks")
+}
