@@ -166,7 +166,7 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 		q.Err = cluster.PlainError(err)
 		return q
 	}
-	q.setPollers(r.GetPollers(), time.Now())
+	q.SetPollers(r.GetPollers(), time.Now())
 	st := r.GetStats()
 	q.Backlog, q.OldestMS = st.GetApproximateBacklogCount(),
 		cluster.Millis(st.GetApproximateBacklogAge().AsDuration())
@@ -174,10 +174,10 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 	return q
 }
 
-// setPollers sets the workers that poll, the most recent first. A server lists workers for five minutes after
+// SetPollers sets the workers that poll, the most recent first. A server lists workers for five minutes after
 // their last access; a worker that polls returns once a minute. If the server's clock differs from now by
 // more than that allows, the last access is taken to be now; a smaller difference adds to their age.
-func (q *Queue) setPollers(listed []*taskqueuepb.PollerInfo, now time.Time) {
+func (q *Queue) SetPollers(listed []*taskqueuepb.PollerInfo, now time.Time) {
 	var newest time.Time
 	for _, p := range listed {
 		if last := p.GetLastAccessTime().AsTime(); last.After(newest) {

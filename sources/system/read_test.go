@@ -17,7 +17,7 @@ func TestEndedPollers(t *testing.T) {
 	// the clock of this machine
 	for _, ahead := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
 		var q Queue
-		q.setPollers([]*taskqueuepb.PollerInfo{
+		q.SetPollers([]*taskqueuepb.PollerInfo{
 			poller("older", 4*time.Minute), poller("waits", 61*time.Second), poller("ended", 2*time.Minute),
 			poller("busy", time.Second),
 		}, now.Add(ahead))

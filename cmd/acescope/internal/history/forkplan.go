@@ -12,7 +12,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
@@ -20,6 +19,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/fork"
 	sourceruns "acescope/sources/runs"
+	"acescope/sources/system"
 )
 
 // PlanFork plans a fork and checks that it can start here. The changes are named like the flags of the fork
@@ -353,10 +353,6 @@ type clusterFork struct {
 	warnings []string // shown to the user even with --yes
 }
 
-// pollerAge is the maximum age of the last poll of a live worker. A poll takes up to a minute, and the
-// server lists a worker for five minutes after it has gone.
-const pollerAge = 2 * time.Minute
-
 func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c clusterFork, err error) {
 	if e.Mode() != engine.Cluster {
 		return c, nil
@@ -381,10 +377,9 @@ func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c cluste
 		c.lines = append(c.lines, "Every worker of the cluster needs this data. acescope cannot check the workers.",
 			"A phase fails on a worker that does not have the data.")
 	}
-	stale := func(p *taskqueuepb.PollerInfo) bool {
-		return time.Since(p.GetLastAccessTime().AsTime()) >= pollerAge
-	}
-	workers := ace.Count(len(slices.DeleteFunc(queue.GetPollers(), stale)), "worker") + " of the cluster"
+	var alive system.Queue
+	alive.SetPollers(queue.GetPollers(), time.Now())
+	workers := ace.Count(len(alive.Pollers), "worker") + " of the cluster"
 	if strings.HasPrefix(workers, "0 ") {
 		workers = "none; the fork waits until a worker polls task queue " + e.TaskQueue
 		c.warnings = append(c.warnings, "workers: "+workers)
