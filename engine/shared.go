@@ -185,14 +185,39 @@ func (r registry) open(ctx context.Context, url string, verify bool) (bucket.Buc
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
+	if err := r.verify(ctx, b); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// verify checks that a store can be read and has the marker.
+func (r registry) verify(ctx context.Context, b bucket.Bucket) error {
 	content, err := bucket.Get(ctx, b, markerKey, 1<<10)
 	if err == nil && string(content) != marker {
 		err = fmt.Errorf("%s was written by another version of this program", b)
 	}
 	if err != nil {
-		return nil, errors.Join(r.unusable(err), b.Close())
+		return r.unusable(err)
 	}
-	return b, nil
+	return nil
+}
+
+// CheckStore reads an object of the shared store of the namespace. It returns the URL of the store without
+// secrets, or "" if there is no shared store.
+func CheckStore(ctx context.Context, e *Engine) (url string, err error) {
+	r := e.registry()
+	if e.shared != nil {
+		return e.shared.String(), r.verify(ctx, e.shared)
+	}
+	if e.storeURL != "" { // it could not be opened
+		var b bucket.Bucket
+		if b, err = r.open(ctx, e.storeURL, true); err == nil {
+			err = b.Close()
+		}
+	}
+	url, _, _ = strings.Cut(e.storeURL, "?")
+	return url, err
 }
 
 func (r registry) unusable(err error) error {

@@ -21,7 +21,7 @@ import (
 func newSystemFeed(f *Feeds) *feed.Feed[struct{}, *system.System] {
 	var out *feed.Feed[struct{}, *system.System]
 	out = feed.New(f.Link.Wake, func(ctx context.Context, _ struct{}, publish func(*system.System)) {
-		var size system.DirSize
+		var slow system.Slow
 		link := f.Link
 		for ctx.Err() == nil {
 			conn := link.Connection()
@@ -30,7 +30,7 @@ func newSystemFeed(f *Feeds) *feed.Feed[struct{}, *system.System] {
 					Space:   link.Namespace,
 					Sources: f.sourceAges(), Process: system.ThisProcess()})
 			}
-			now := system.ReadOnce(ctx, link.Deps, conn, &size)
+			now := system.ReadOnce(ctx, link.Deps, conn, &slow)
 			if ctx.Err() != nil {
 				return
 			}

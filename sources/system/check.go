@@ -125,7 +125,20 @@ func (s *System) serverChecks() []Check {
 		out = append(out, Check{Section: SectionServer, Name: "clock", State: CheckWarning,
 			Text: s.Host.Clock})
 	}
-	return append(append(out, s.attributeCheck(), s.runsCheck()), s.dataChecks()...)
+	out = append(append(out, s.attributeCheck(), s.runsCheck()), s.dataChecks()...)
+	if s.Store.URL != "" {
+		out = append(out, s.Store.check())
+	}
+	return out
+}
+
+func (i StoreInfo) check() Check {
+	c := Check{Section: SectionServer, Name: "shared store", State: CheckOK,
+		Text: i.URL + ", answers in " + shortly(i.AnsweredMS)}
+	if i.Err != "" {
+		c.State, c.Text = CheckError, i.URL+": "+i.Err
+	}
+	return c
 }
 
 func (s *System) attributeCheck() Check {

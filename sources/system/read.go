@@ -32,18 +32,19 @@ const (
 
 // Read reads the health once.
 func Read(ctx context.Context, d cluster.Deps, c cluster.Connection) *System {
-	return ReadOnce(ctx, d, c, &DirSize{})
+	return ReadOnce(ctx, d, c, &Slow{})
 }
 
-func ReadOnce(ctx context.Context, d cluster.Deps, c cluster.Connection, size *DirSize) *System {
+func ReadOnce(ctx context.Context, d cluster.Deps, c cluster.Connection, slow *Slow) *System {
 	began := time.Now()
 	s := New(c.Mode, c.Address, d.Namespace)
 	if d.Host != nil {
 		s.Host = d.Host()
-		size.read(s.Host.DataDir)
-		s.Host.Size, s.Host.Files, s.Host.Partial, s.Host.SizeErr = size.bytes, size.files, size.partial,
-			size.err
 	}
+	slow.read(ctx, d, s.Host.DataDir)
+	size := slow.size
+	s.Store, s.Host.Size, s.Host.Files, s.Host.Partial, s.Host.SizeErr = slow.store, size.bytes, size.files,
+		size.partial, size.err
 	if c.Mode == cluster.ModeFile {
 		s.askCounts(ctx, d)
 	} else if s.askServer(ctx, d); s.Err == "" {
@@ -200,20 +201,46 @@ func (q *Queue) SetPollers(listed []*taskqueuepb.PollerInfo, now time.Time) {
 	})
 }
 
-// DirSize is the size of a directory, measured from time to time.
-type DirSize struct {
-	at      time.Time
+// Slow holds the readings that take long, which are repeated from time to time.
+type Slow struct {
+	at    time.Time
+	size  dirSize
+	store StoreInfo
+}
+
+func (w *Slow) read(ctx context.Context, d cluster.Deps, dir string) {
+	if time.Since(w.at) < sizeEvery && !w.at.IsZero() {
+		return
+	}
+	*w = Slow{at: time.Now()}
+	if dir != "" {
+		w.size.read(dir)
+	}
+	if d.Store != nil {
+		w.store.read(ctx, d)
+	}
+}
+
+func (i *StoreInfo) read(ctx context.Context, d cluster.Deps) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	began := time.Now()
+	var err error
+	i.URL, err = d.Store(ctx)
+	if i.AnsweredMS = cluster.Millis(time.Since(began)); err != nil {
+		i.Err = cluster.PlainError(err)
+	}
+}
+
+// dirSize is the size of a directory.
+type dirSize struct {
 	bytes   int64
 	files   int
 	partial bool
 	err     string
 }
 
-func (d *DirSize) read(dir string) {
-	if dir == "" || time.Since(d.at) < sizeEvery && !d.at.IsZero() {
-		return
-	}
-	*d = DirSize{at: time.Now()}
+func (d *dirSize) read(dir string) {
 	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // the file was deleted meanwhile

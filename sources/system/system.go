@@ -21,6 +21,7 @@ type System struct {
 	Err     string    `json:"error,omitempty"` // why the server did not answer
 
 	Server     ServerInfo   `json:"server,omitzero"`
+	Store      StoreInfo    `json:"shared_store,omitzero"` // of the namespace
 	Host       cluster.Host `json:"host,omitzero"`
 	Attributes []string     `json:"missing_attributes"`
 	AttrErr    string       `json:"-"`
@@ -55,6 +56,13 @@ type ServerInfo struct {
 	Search     string  `json:"visibility,omitempty"` // storage of visibility
 	Shards     int32   `json:"shards,omitempty"`
 	AnsweredMS float64 `json:"answered_ms"` // time of the response
+}
+
+// StoreInfo describes the shared store of the namespace.
+type StoreInfo struct {
+	URL        string  `json:"url"`         // without secrets
+	AnsweredMS float64 `json:"answered_ms"` // time to read an object
+	Err        string  `json:"error,omitempty"`
 }
 
 // Queue is a task queue and its pollers.

@@ -132,6 +132,7 @@ func (w *checkWriter) server(s *system.System) {
 	w.fact("cluster", s.Server.Cluster)
 	w.fact("storage", s.Server.Store)
 	w.fact("visibility", s.Server.Search)
+	w.fact("shared store", s.Store.URL)
 	if s.Server.Shards > 0 {
 		w.fact("shards", strconv.Itoa(int(s.Server.Shards)))
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"os"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -17,6 +18,7 @@ func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
 		Prompts: e.Prompts, DataDir: dir, Mirror: engine.LogMirror(e),
 		Transcripts: engine.TranscriptMirror(e), Spool: spool.Dir(os.Getenv), Artifact: e.Artifacts.Get,
 		Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
+		Store: func(ctx context.Context) (string, error) { return engine.CheckStore(ctx, e) },
 	}
 }
 
