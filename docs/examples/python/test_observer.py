@@ -134,6 +134,15 @@ def test_never_raises(client):
 
         __str__ = __bool__ = __repr__
 
+    class NoClass:
+        @property
+        def __class__(self):
+            raise ValueError
+
+    class NoLength(str):
+        def __len__(self):
+            raise ValueError
+
     loop = []
     loop.append(loop)
     for ace in TemporalObserver(client.connect), NullObserver():
@@ -148,6 +157,10 @@ def test_never_raises(client):
         ace.attach(Odd()).record_tool_event("message", event_id=Odd(), call_id=Odd())
         run.tool_result("c", accepted=Odd(), error=Odd())
         run.finish(answer=Odd(), correct=Odd())
+        for value in NoClass(), NoLength("x"):
+            other = ace.attach(value)
+            other.record_tool_event("message", event_id=value, call_id=value)
+            other.finish(answer=value, error=value)
         ace.close()
         assert ace.dropped == 4  # those with an Odd: nothing is known of it
     sent = {e.get("name"): e for e in client.events()}

@@ -357,7 +357,7 @@ def _refused(e: Exception, starting: bool) -> bool:
 
 
 def _empty(value: Any) -> bool:
-    return value is None or isinstance(value, str) and not value
+    return value is None or type(value) is str and not value
 
 
 def _true(value: Any) -> bool:
@@ -370,7 +370,10 @@ def _true(value: Any) -> bool:
 
 def _id(value: Any) -> str:
     """Return the text of an ID, "" if it is none."""
-    return str(value) if isinstance(value, (str, int, uuid.UUID)) else ""
+    try:
+        return str(value) if isinstance(value, (str, int, uuid.UUID)) else ""
+    except Exception:  # isinstance reads the attribute __class__
+        return ""
 
 
 def _plain(value: Any, limit: int, preview: bool = True) -> Any:

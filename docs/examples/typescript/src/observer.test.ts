@@ -136,6 +136,30 @@ test('never throws', async () => {
   assert.equal(sent.get('skills')!.result, undefined);
 });
 
+test('leaves out fields that cannot be read', async () => {
+  const to = fake();
+  const ace = new TemporalObserver({ connect: to.connect });
+  const broken = <T extends object>(fields: T): T & Record<string, never> =>
+    Object.defineProperty(fields, 'answer', {
+      enumerable: true,
+      get: () => {
+        throw new Error('no');
+      },
+    }) as never;
+  const locked = new Proxy({}, { ownKeys: () => [][1]! });
+  const run = ace.start(broken({ task_id: 't', prompt: 'p' }));
+  run.recordToolEvent('message', 'm', broken({ call_id: 'c' }));
+  run.toolResult('c', 1, broken({ name: 'n' }));
+  run.finish(broken({ exit_status: 'failed', error: 'e' }) as never);
+  ace.start({ task_id: { toString: 1 } } as never).finish(locked);
+  await ace.close();
+  assert.equal(ace.dropped, 0);
+  const [first, , , finish] = to.events();
+  assert.equal(first.name, 'start');
+  assert.equal(to.started[0].input.prompt, 'p');
+  assert.deepEqual([finish.kind, finish.error, finish.result], ['finish', 'e', { exit_status: 'failed' }]);
+});
+
 test('a null observer keeps the newest events', async () => {
   assert.ok(observer({ enabled: false }) instanceof NullObserver);
   const ace = new NullObserver(2);

@@ -70,9 +70,10 @@ export class Run {
 
   /** Records an event with fields of the contract, and returns its call_id. */
   recordToolEvent(kind: string, name = '', fields?: Record<string, unknown> | null): string {
-    const eventId = typeof fields?.event_id === 'string' ? fields.event_id : randomUUID();
-    this.observer.record(this, { ...fields, event_id: eventId, kind, name });
-    return typeof fields?.call_id === 'string' ? fields.call_id : eventId;
+    const given = readable(fields);
+    const eventId = typeof given.event_id === 'string' ? given.event_id : randomUUID();
+    this.observer.record(this, { ...given, event_id: eventId, kind, name });
+    return typeof given.call_id === 'string' ? given.call_id : eventId;
   }
 
   /** Records that a tool call began, and returns its call_id. */
@@ -82,7 +83,7 @@ export class Run {
 
   /** Records the end of a tool call. */
   toolResult(callId: string, result?: unknown, more: ToolResult = {}): void {
-    const { name = '', error = '', accepted = true, duration_ms } = more ?? {};
+    const { name = '', error = '', accepted = true, duration_ms } = readable(more);
     const ok = accepted && !error;
     this.recordToolEvent('tool_result', name, { call_id: callId, result, error, accepted, ok, duration_ms });
   }
@@ -103,7 +104,7 @@ export class Run {
 
   /** Records the end of the run. */
   finish(end: Finish = {}): void {
-    const { error = '', ...result } = end ?? {};
+    const { error = '', ...result } = readable(end);
     this.recordToolEvent('finish', '', { result, error });
   }
 }
@@ -120,7 +121,7 @@ export abstract class Observer {
   start(task: Task): Run {
     const given: Record<string, unknown> = {};
     try {
-      for (const [name, value] of Object.entries(task)) given[name] = plain(value, STEP_BYTES);
+      for (const [name, value] of Object.entries(readable(task))) given[name] = plain(value, STEP_BYTES);
     } catch {
       // a task that cannot be read is started without its fields
     }
@@ -134,7 +135,7 @@ export abstract class Observer {
       model: '',
       by: user(),
       ...given,
-      task_id: String(given.task_id ?? randomUUID()),
+      task_id: typeof given.task_id === 'object' ? randomUUID() : String(given.task_id ?? randomUUID()),
       observed: true,
       source: this.source,
       revision: 1,
@@ -345,6 +346,23 @@ function refused(e: unknown, starting: boolean): boolean {
   if (e instanceof WorkflowNotFoundError) return !starting;
   const cause = e instanceof Error ? (e.cause ?? e) : e;
   return isGrpcServiceError(cause) && cause.code === INVALID_ARGUMENT;
+}
+
+/** Returns the fields of an object that can be read: a getter may throw. */
+function readable<T extends object>(value?: T | null): Partial<T> {
+  const given: Partial<T> = {};
+  try {
+    for (const name of Object.keys(value ?? {}) as (keyof T)[]) {
+      try {
+        given[name] = value![name];
+      } catch {
+        // the field is left out
+      }
+    }
+  } catch {
+    // the fields of a proxy that cannot be listed are left out
+  }
+  return given;
 }
 
 /** Returns the value as JSON can hold it. If it is too large, returns a preview of its JSON, or nothing. */
