@@ -157,9 +157,12 @@ func (l launch) models(fields ...string) func(string, tui.Values) []string {
 	}
 }
 
-// datasets lists stored data sets and files.
+// datasets lists stored data sets, directories, and files that may hold JSON lines.
 func (l launch) datasets(typed string, v tui.Values) []string {
-	return append(l.Actions.Choices(l.Context, "dataset"), completeFiles(typed, v)...)
+	files := slices.DeleteFunc(completeFiles(typed, v), func(name string) bool {
+		return !strings.HasSuffix(name, string(filepath.Separator)) && !strings.Contains(name, "json")
+	})
+	return append(l.Actions.Choices(l.Context, "dataset"), files...)
 }
 
 // playbooks lists branches and files.
