@@ -113,7 +113,7 @@ type probe struct {
 	keys, data []float64  // milliseconds of work
 }
 
-// openConsole runs a console until the benchmark ends.
+// openConsole runs a console, with the list of runs, until the benchmark ends.
 func openConsole(b *testing.B, s benchSource) *probe {
 	screens, global := views.Screens(console.Options{Context: b.Context(), Controls: s}, s.screens())
 	model, err := tui.New(tui.Options{Context: b.Context(), Source: s, Screens: screens, Global: global,
@@ -121,7 +121,12 @@ func openConsole(b *testing.B, s benchSource) *probe {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return runProbe(b, model, s)
+	p := runProbe(b, model, s)
+	p.pressEach("1", 1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys, p.data = nil, nil
+	return p
 }
 
 func runProbe(b *testing.B, model tea.Model, source benchSource) *probe {

@@ -22,7 +22,7 @@ type Curves struct {
 	of    func() []string // workflow IDs of the experiments
 	list  *list           // whose cursor moves, nil without one
 	cache map[plotKey][]string
-	cost  perCorrectText
+	sums  sums
 }
 
 // NewCurves returns the learning curves of the experiments that of returns by workflow ID. Read requests
@@ -31,11 +31,12 @@ func NewCurves(x *Experiments, of func() []string) *Curves {
 	return &Curves{Experiments: x, Pane: console.NewPane("Curves"), of: of}
 }
 
-// perCorrectText is the cost of a correct answer of an experiment and its interval, which takes too long to
-// compute for each drawing.
-type perCorrectText struct {
-	of   *experiments.Series
-	text string
+// sums are the totals of an experiment and the cost of a correct answer with its interval, which take too long
+// to compute for each drawing.
+type sums struct {
+	of         *experiments.Series
+	totals     experiments.Totals
+	perCorrect string
 }
 
 // plotKey is the input of a drawn plot, except the styles.
@@ -75,7 +76,7 @@ func (v *Curves) Bindings() []tui.Binding {
 
 func (v *Curves) Scroll(by int)            { v.list.Scroll(by) }
 func (v *Curves) Page() int                { return 1 }
-func (v *Curves) SetStyles(s theme.Styles) { v.Styles, v.cache, v.cost = s, nil, perCorrectText{} }
+func (v *Curves) SetStyles(s theme.Styles) { v.Styles, v.cache, v.sums = s, nil, sums{} }
 
 func (v *Curves) Draw(now time.Time, _ bool) []string {
 	ids, read := v.of(), v.read()
@@ -87,10 +88,11 @@ func (v *Curves) Draw(now time.Time, _ bool) []string {
 	}
 	w := &widget.Writer{Doc: &widget.Document{}, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}
 	if len(ids) == 1 {
-		if x := read[0]; v.cost.of != x {
-			v.cost = perCorrectText{x, perCorrect(x, x.Totals(), v.Styles.Glyphs, true)}
+		if x := read[0]; v.sums.of != x {
+			t := x.Totals()
+			v.sums = sums{x, t, perCorrect(x, t, v.Styles.Glyphs, true)}
 		}
-		facts(w, read[0], v.cost.text)
+		facts(w, v.sums)
 	} else {
 		comparedFacts(w, read)
 		if missing := len(ids) - len(read); missing > 0 {
@@ -158,11 +160,12 @@ func (v *Curves) plot(read []*experiments.Series, o plotOptions, width, height i
 	return lines
 }
 
-// facts writes one experiment in a few wrapped lines; cost is that of a correct answer.
-func facts(w *widget.Writer, x *experiments.Series, cost string) {
+// facts writes one experiment in a few wrapped lines.
+func facts(w *widget.Writer, of sums) {
+	x, t := of.of, of.totals
 	s, g := w.S, w.S.Glyphs
 	dot := "  " + g.Dot + "  "
-	p, t := &x.Progress, x.Totals()
+	p := &x.Progress
 	m := s.Status(string(x.Status))
 	if x.Reading {
 		m = theme.Mark{Glyph: g.Refresh, Word: "reading its history" + g.Ellipsis, Ink: s.Warning}
@@ -193,7 +196,7 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 		widget.Span{s.Text, ", "}, widget.Span{s.Removed, ace.Number(p.Rejected) + " rejected"})
 	line(widget.Span{s.Muted, "cost "},
 		widget.Span{s.Text, console.CostCell(p.Usage, g) + ", " + ace.Number(t.Tokens) + " tokens"},
-		widget.Span{s.Muted, dot + "per correct answer "}, widget.Span{s.Text, cost})
+		widget.Span{s.Muted, dot + "per correct answer "}, widget.Span{s.Text, of.perCorrect})
 	in := x.Input
 	about := []string{console.OrDash(in.DatasetID, g), console.OrDash(in.Model, g),
 		console.OrDash(string(in.Adapter), g), ace.Number(max(in.Parallel, 1)) + " at a time"}
