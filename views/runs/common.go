@@ -38,7 +38,7 @@ const maxNameWidth = 30
 // More rows than manyRows, which change all the time, are compared every compareEvery only.
 const (
 	manyRows     = 1000
-	compareEvery = time.Second
+	compareEvery = 5 * time.Second
 )
 
 // look takes new rows and reports whether anything changed.
