@@ -132,8 +132,8 @@ func agentMachine(config []byte) error {
 	return e.Close(context.Background())
 }
 
-// TestSessionClocksDiffer checks that a session on a machine whose clock differs from the server's ends when it
-// is stopped, without a timeout.
+// TestSessionClocksDiffer checks that a session on a machine whose clock differs from the server's ends when
+// it is stopped, without a timeout.
 func TestSessionClocksDiffer(t *testing.T) {
 	needShiftedClocks(t)
 	newCluster(t)

@@ -80,7 +80,8 @@ func (c *clipboard) menu(list []Copy) *dialog {
 		}
 		for _, c := range list {
 			l := text.Line{Max: min(width, 100), Tail: s.Glyphs.Ellipsis}
-			l.Add(s.Key, text.Fit(c.Key, keys, "")+"  ").Add(s.Text, text.Fit(text.Safe(c.What, " "), w, "")+"  ")
+			l.Add(s.Key, text.Fit(c.Key, keys, "")+"  ")
+			l.Add(s.Text, text.Fit(text.Safe(c.What, " "), w, "")+"  ")
 			l.Add(s.Muted, text.Safe(text.Cut(c.Text, 400, ""), " "))
 			lines = append(lines, l.String(s.Text))
 		}

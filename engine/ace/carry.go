@@ -141,7 +141,8 @@ func (l *ToolCalls) carry(latest, open int) *Carried {
 			t := times[name]
 			slices.Sort(t.durations)
 			c.Skills[name] = carriedSkill{Calls: u.Calls, OK: u.OK, Failed: u.Failed, Denied: u.Denied,
-				Pending: u.Pending, Durations: pack(t.durations), Latest: brief(t.latest), Error: brief(t.error)}
+				Pending: u.Pending, Durations: pack(t.durations), Latest: brief(t.latest),
+				Error: brief(t.error)}
 		}
 	}
 	return c

@@ -28,7 +28,7 @@ type Frame struct {
 	Skills       *ace.SkillAnswer        `json:"skills,omitempty"`
 	Delta        *ace.DeltaAnswer        `json:"delta,omitempty"`
 	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"`
-	Task         *ace.TaskResult         `json:"task,omitempty"` // of an experiment, if the event completes it
+	Task         *ace.TaskResult         `json:"task,omitempty"` // of an experiment, that the event completes
 	Session      *session.State          `json:"session,omitempty"`
 	Run          *run.State              `json:"run_state,omitempty"`
 	Flow         *flow.State             `json:"flow,omitempty"`

@@ -45,8 +45,8 @@ type Deps struct {
 	Meter *Meter
 	// Host returns the host of the server and its free space; may be nil.
 	Host func() Host
-	// Store reads an object of the shared store of the namespace, and returns the store's URL, or "" without a
-	// shared store; may be nil.
+	// Store reads an object of the shared store of the namespace, and returns the store's URL, or "" without
+	// a shared store; may be nil.
 	Store func(ctx context.Context) (url string, err error)
 	// Agents checks which agents can be called on this machine; may be nil.
 	Agents func(ctx context.Context) []ToolCheck

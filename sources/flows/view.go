@@ -95,7 +95,8 @@ type Folder struct {
 
 // NewFolder returns a folder that has read nothing.
 func NewFolder() *Folder {
-	return &Folder{operations: &operations{projector: operation.NewProjector(), byID: map[string]*Operation{}}}
+	return &Folder{operations: &operations{projector: operation.NewProjector(),
+		byID: map[string]*Operation{}}}
 }
 
 // Apply folds the next event. It reports whether the state of the steps changed.

@@ -384,7 +384,8 @@ func (t *StepTimer) Add(e *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		id := e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
 		if at, ok := t.starts[id]; ok {
-			t.Done = append(t.Done, Timed{t.names[id], cluster.Millis(max(e.GetEventTime().AsTime().Sub(at), 0))})
+			took := max(e.GetEventTime().AsTime().Sub(at), 0)
+			t.Done = append(t.Done, Timed{t.names[id], cluster.Millis(took)})
 		}
 	}
 }

@@ -149,7 +149,9 @@ func (l launch) models(fields ...string) func(string, tui.Values) []string {
 		if provider != "" {
 			others := list
 			list = l.Actions.Choices(l.Context, "model."+provider)
-			seen = slices.DeleteFunc(slices.Clone(seen), func(m string) bool { return slices.Contains(others, m) })
+			seen = slices.DeleteFunc(slices.Clone(seen), func(m string) bool {
+				return slices.Contains(others, m)
+			})
 		}
 		list = append(list, seen...)
 		slices.Sort(list)

@@ -21,7 +21,9 @@ func (known) Choices(_ context.Context, field string) []string {
 // TestLaunchCompletion checks that fields offer what fits the other fields.
 func TestLaunchCompletion(t *testing.T) {
 	l := launch{Launcher: &Launcher{Context: t.Context(), Actions: known{}}, seen: []string{"gpt", "mine"}}
-	for provider, want := range map[string][]string{"": {"claude", "gpt", "mine"}, "anthropic": {"claude", "mine"}} {
+	for provider, want := range map[string][]string{
+		"": {"claude", "gpt", "mine"}, "anthropic": {"claude", "mine"},
+	} {
 		if got := l.models("provider")("", tui.Values{"provider": provider}); !slices.Equal(got, want) {
 			t.Errorf("models of %q: %q", provider, got)
 		}
@@ -35,7 +37,7 @@ func TestLaunchCompletion(t *testing.T) {
 	if err := os.Mkdir(dir+"more", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"experiment:e", filepath.Join(dir, "more") + string(filepath.Separator), dir + "train.jsonl"}
+	want := []string{"experiment:e", dir + "more" + string(filepath.Separator), dir + "train.jsonl"}
 	if got := l.datasets(dir, nil); !slices.Equal(got, want) {
 		t.Errorf("data sets: %q, want %q", got, want)
 	}

@@ -31,8 +31,8 @@ func NewCurves(x *Experiments, of func() []string) *Curves {
 	return &Curves{Experiments: x, Pane: console.NewPane("Curves"), of: of}
 }
 
-// sums are the totals of an experiment and the cost of a correct answer with its interval, which take too long
-// to compute for each drawing.
+// sums are the totals of an experiment and the cost of a correct answer with its interval, which take too
+// long to compute for each drawing.
 type sums struct {
 	of         *experiments.Series
 	totals     experiments.Totals

@@ -268,7 +268,9 @@ func costRows(nav *console.Navigation, all []*transcripts.Session, day string) (
 const maxCosts = 3
 
 // costRow is the cost of an experiment or a model. It opens its row on the screen of costs.
-func costRow(nav *console.Navigation, by transcripts.By, of string, today, week transcripts.Cost) console.Row {
+func costRow(
+	nav *console.Navigation, by transcripts.By, of string, today, week transcripts.Cost,
+) console.Row {
 	return console.Row{What: "cost", Content: strconv.FormatFloat(week.CostUSD, 'f', -1, 64),
 		Open: func(s tui.Shell) tea.Cmd {
 			nav.CostBy, nav.CostKey = by, week.Key

@@ -141,7 +141,8 @@ func (v *pane) Refresh() {
 	v.artifacts.Take()
 }
 
-// openRelated shows the requests to models that the event refers to, or the run of the task that it completes.
+// openRelated shows the requests to models that the event refers to, or the run of the task that it
+// completes.
 func (v *pane) openRelated(s tui.Shell) tea.Cmd {
 	if v.data != nil && v.data.Frame != nil && v.data.Frame.Task != nil {
 		id := v.data.Frame.Task.TaskID
@@ -188,8 +189,8 @@ func (v *pane) Bindings() []tui.Binding {
 	at := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
 		return console.Key("replay."+name, help, short, do, keys...)
 	}
-	author := console.Key("replay.author", "open the run that added the bullet at the cursor; esc leads back", "author",
-		v.openAuthor, "A")
+	author := console.Key("replay.author",
+		"open the run that added the bullet at the cursor; esc leads back", "author", v.openAuthor, "A")
 	return append(v.forks.ForkAt("replay", v.forkPoint),
 		b("next", "next event; after the last one, the next run of the chain", "event",
 			move(stepper.ByEvent, true), "right", "l"),
@@ -310,7 +311,8 @@ func (v *pane) run() runs.Run {
 	if d.RunID == d.Selected {
 		return v.nav.Selected.Run
 	}
-	return runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, TaskID: d.About.TaskID, Type: d.About.WorkflowType}
+	return runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, TaskID: d.About.TaskID,
+		Type: d.About.WorkflowType}
 }
 
 func (v *pane) Copy() (what, copied string) {

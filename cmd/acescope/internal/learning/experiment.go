@@ -85,8 +85,8 @@ func experimentList(a *cli.App, ctx context.Context) error {
 	})
 }
 
-// countForeignBullets sets the number of bullets of experiments without a workflow from the branches of the same
-// names, unless it is known. Without the store, it stays unknown.
+// countForeignBullets sets the number of bullets of experiments without a workflow from the branches of the
+// same names, unless it is known. Without the store, it stays unknown.
 func countForeignBullets(ctx context.Context, books *playbook.Store, list []experiments.Experiment) {
 	synced := false
 	for _, e := range list {

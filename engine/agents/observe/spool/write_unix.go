@@ -12,8 +12,8 @@ import (
 // write appends lines to a file of at most limit bytes, with one write and under a lock that keeps
 // the reader from removing the file. It never blocks.
 func write(path string, lines []byte, limit int64) error {
-	const flags = syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CREAT | syscall.O_CLOEXEC | syscall.O_NOFOLLOW |
-		syscall.O_NONBLOCK // do not block on a pipe
+	const flags = syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CREAT | syscall.O_CLOEXEC |
+		syscall.O_NOFOLLOW | syscall.O_NONBLOCK // do not block on a pipe
 	var fd int
 	err := retry(func() (err error) { fd, err = syscall.Open(path, flags, 0o600); return err })
 	if err != nil {

@@ -79,7 +79,8 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 		if turn == MaxTurns {
 			l.notes = append(l.notes, fmt.Sprintf("the model used all of its %d turns", MaxTurns))
 			last := &l.r.Messages[len(l.r.Messages)-1]
-			last.addText("This was your last turn with tools. Do not call any more tools; give your answer now.")
+			last.addText("This was your last turn with tools. Do not call any more tools; " +
+				"give your answer now.")
 		}
 		resp, err := l.complete(ctx, l.r)
 		if err != nil && len(l.r.Tools) > 0 && turn == 1 && rejectsTools(err) {
