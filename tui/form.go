@@ -47,7 +47,7 @@ type Field struct {
 	// Complete, if set, lists values to choose from for what is typed, besides Options. It gets the values of
 	// all fields.
 	Complete func(typed string, all Values) []string
-	// Follow, if set, proposes a value. The field has that of the other values until another is typed.
+	// Follow, if set, returns the value that the field has, depending on the others, until one is typed.
 	Follow func(Values) string
 	// Shown, if set, reports whether the field applies to the other values.
 	Shown func(Values) bool

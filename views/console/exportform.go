@@ -14,8 +14,8 @@ import (
 
 const formField = "to"
 
-// exportEnds are the ends of the proposed file names, by form; a skill is a folder.
-var exportEnds = map[string]string{"json": ".json", "skillbook": ".json", "ace": ".txt", "text": ".txt",
+// exportExtensions are the extensions of the proposed file names, by form; a skill is a folder.
+var exportExtensions = map[string]string{"json": ".json", "skillbook": ".json", "ace": ".txt", "text": ".txt",
 	"claude-md": ".md", "agents-md": ".md"}
 
 // exportHints explain the forms of [playbook.ExportForms].
@@ -24,7 +24,7 @@ const exportHints = "json can be read again; skill, claude-md and agents-md are 
 // AskExport opens the form that writes a version of a playbook, as BRANCH@N, to a file.
 func (a *Actor) AskExport(s tui.Shell, version string) tea.Cmd {
 	branch, _, _ := strings.Cut(version, "@")
-	proposed := func(v tui.Values) string { return path.Base(branch) + exportEnds[v[formField]] }
+	proposed := func(v tui.Values) string { return path.Base(branch) + exportExtensions[v[formField]] }
 	first := tui.Values{formField: playbook.ExportForms()[0]}
 	return s.Fill(tui.Form{Title: "Export playbook " + version, Name: "export " + branch, Verb: "write the file",
 		Fields: []tui.Field{

@@ -72,7 +72,8 @@ func (f forkForm) fields() []tui.Field {
 // prompt is the field for the prompt of a phase.
 func (f forkForm) prompt(phase string, reruns func(tui.Values) bool) tui.Field {
 	field := f.phasePrompt(phase)
-	field.Shown = func(v tui.Values) bool { return reruns(v) && asksModel(phase)(v) }
+	asks := field.Shown
+	field.Shown = func(v tui.Values) bool { return reruns(v) && asks(v) }
 	return field
 }
 

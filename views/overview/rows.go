@@ -239,7 +239,7 @@ func (c *costSection) section(nav *console.Navigation, of *costs.Costs, now time
 	return console.Section{Name: "Cost and tokens", Limit: costLimit, Rows: c.rows}
 }
 
-// costRows returns the sum of the week, then the experiments and the models that cost most in it.
+// costRows returns the sum of all runs, then the experiments and the models that cost most this week.
 func costRows(nav *console.Navigation, all []*transcripts.Session, day string) (rows []console.Row) {
 	thisWeek := transcripts.CostQuery{By: transcripts.ByWeek, Key: transcripts.ByWeek.Period(day)}
 	thisDay := transcripts.CostQuery{By: transcripts.ByDay, Key: day}
@@ -254,11 +254,11 @@ func costRows(nav *console.Navigation, all []*transcripts.Session, day string) (
 			rows = []console.Row{costRow(nav, transcripts.ByDay, "all", today, total)}
 		}
 		for _, c := range week[:min(len(week), maxCosts)] {
-			today = transcripts.Cost{}
+			var ofToday transcripts.Cost
 			if i := slices.IndexFunc(ofDay, func(d transcripts.Cost) bool { return d.Key == c.Key }); i >= 0 {
-				today = ofDay[i]
+				ofToday = ofDay[i]
 			}
-			rows = append(rows, costRow(nav, by, cmp.Or(c.Key, "no experiment"), today, c))
+			rows = append(rows, costRow(nav, by, cmp.Or(c.Key, "no experiment"), ofToday, c))
 		}
 	}
 	return rows
@@ -267,7 +267,7 @@ func costRows(nav *console.Navigation, all []*transcripts.Session, day string) (
 // maxCosts bounds the experiments and the models; the screen of costs lists all.
 const maxCosts = 3
 
-// costRow is the cost of an experiment or a model. It opens its row on the screen of costs.
+// costRow is the cost of all runs, of an experiment or of a model. It opens its row on the screen of costs.
 func costRow(
 	nav *console.Navigation, by transcripts.By, of string, today, week transcripts.Cost,
 ) console.Row {

@@ -35,7 +35,7 @@ const commonRows = 3
 // maxNameWidth is the largest width of a run's name beside a subject.
 const maxNameWidth = 30
 
-// More rows than manyRows, which change all the time, are compared every compareEvery only.
+// A list of more than manyRows is compared only every compareEvery: its rows may change many times a second.
 const (
 	manyRows     = 1000
 	compareEvery = 5 * time.Second
