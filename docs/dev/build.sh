@@ -13,6 +13,6 @@ every=1 end='\r'
 	/^[^ #:]+$/ { if (++done % every == 0) printf "compiled %d of %d packages" end, done, total > "/dev/stderr"; next }
 	{ print > "/dev/stderr" }
 	END { if (done > 0 && every == 1) print "" > "/dev/stderr" }'
-# Of a file that the linker has mapped, a process holds 18 MB more in memory than of a copy (Linux, ext4).
+# A process keeps about 18 MB more of its program in memory if the linker wrote the file than if cp did (Linux).
 cp bin/acescope bin/acescope.copy
 mv bin/acescope.copy bin/acescope
