@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,7 +52,7 @@ const maxLatest = 1000
 
 // Runs returns the service for runs on this server, with the blueprints of a library.
 func (e *Engine) Runs(lib Blueprints) *Runs {
-	return &Runs{e: e, lib: lib, secrets: redact.New(redact.Environ(os.Environ())...),
+	return &Runs{e: e, lib: lib, secrets: redact.OfProcess(),
 		latest: map[string]run.Input{}}
 }
 

@@ -263,7 +263,7 @@ func (e *Engine) startForwarder(o Options) {
 	if o.Spool == "" {
 		return
 	}
-	redact := redact.New(redact.Environ(os.Environ())...).Line
+	redact := redact.OfProcess().Line
 	to := observe.NewTemporal(e.Client, e.TaskQueue, redact, e.log)
 	f := &observe.Forwarder{Dir: o.Spool, To: to, Artifacts: e.Artifacts, Redact: redact, Prices: o.Prices,
 		Log: e.log}

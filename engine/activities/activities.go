@@ -12,7 +12,6 @@ package activities
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"time"
 
@@ -74,7 +73,7 @@ type Activities struct {
 
 // Register registers the activities under the names of the contract.
 func (a *Activities) Register(r worker.ActivityRegistry) error {
-	a.secrets = redact.New(redact.Environ(os.Environ())...)
+	a.secrets = redact.OfProcess()
 	a.register(r)
 	return a.RegisterOperations(r)
 }

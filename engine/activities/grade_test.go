@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -124,7 +123,7 @@ func (a *Activities) evaluateLines(
 		t.Fatal(err)
 	}
 	a.Artifacts = store
-	a.secrets = redact.New(redact.Environ(os.Environ())...)
+	a.secrets = redact.OfProcess()
 	if in.Dataset, err = store.PutBytes(t.Context(), []byte(lines), "application/jsonl"); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Activities{Artifacts: store, secrets: redact.New(redact.Environ(os.Environ())...)}
+	a := &Activities{Artifacts: store, secrets: redact.OfProcess()}
 	call := func(c flow.CommandCall) (r flow.CommandResult, err error) {
 		var suite testsuite.WorkflowTestSuite
 		env := suite.NewTestActivityEnvironment()

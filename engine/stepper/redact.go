@@ -2,8 +2,5 @@ package stepper
 
 import "acescope/engine/internal/redact"
 
-// Redactor returns a function that replaces secrets in a text: values of an environment, and texts that look
-// like secrets.
-func Redactor(environ []string) func(string) string {
-	return redact.New(redact.Environ(environ)...).String
-}
+// Redacted replaces secrets in a text: values of the environment, and texts that look like secrets.
+func Redacted(text string) string { return redact.OfProcess().String(text) }

@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +34,7 @@ var pageTemplate = template.Must(template.New("walk").
 // Page returns one HTML file with every event of the run, what it did and the state after it, for readers
 // without acescope. Secrets are replaced. It reads the records of requests to models.
 func (w *Walk) Page(ctx context.Context, d cluster.Deps) ([]byte, error) {
-	p := &page{walk: w, redact: stepper.Redactor(os.Environ())}
+	p := &page{walk: w}
 	p.build(ctx, d)
 	var out bytes.Buffer
 	err := pageTemplate.Execute(&out, p)
@@ -45,7 +44,6 @@ func (w *Walk) Page(ctx context.Context, d cluster.Deps) ([]byte, error) {
 // page is the data of the template. All of its texts are results of clean.
 type page struct {
 	walk   *Walk
-	redact func(string) string
 	states int // bytes
 
 	Name, Type, Written string
@@ -145,7 +143,7 @@ func (p *page) clean(s string) string {
 			return -1
 		}
 		return r
-	}, p.redact(s))
+	}, stepper.Redacted(s))
 }
 
 func (p *page) sections(all []stepper.Section) []stepper.Section {

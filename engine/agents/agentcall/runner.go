@@ -66,7 +66,7 @@ func New(o Options) *Runner {
 	}
 	return &Runner{
 		o: o, logs: artifact.NewLogs(o.DataDir, o.Artifacts), log: o.Logger,
-		redact: redact.New(redact.Environ(os.Environ())...), versions: map[string]knownVersion{},
+		redact: redact.OfProcess(), versions: map[string]knownVersion{},
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"os"
-	"sync"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
@@ -45,11 +43,8 @@ func garbage(raw []byte) agentcli.Event {
 	return agentcli.Event{Kind: agentcli.KindGarbage, Text: string(raw[:min(len(raw), maxPrompt)])}
 }
 
-// secrets returns the redactor of what is shown or stored of a transcript.
-var secrets = sync.OnceValue(func() *redact.Redactor { return redact.New(redact.Environ(os.Environ())...) })
-
 // Redacted returns a line without secrets, for a reader that shows it.
-func Redacted(raw []byte) []byte { return secrets().Line(raw) }
+func Redacted(raw []byte) []byte { return redact.OfProcess().Line(raw) }
 
 // IsFiller reports whether the events are the text that the CLI inserts in place of the model's
 // when it resumes an interrupted turn. It is not an answer.

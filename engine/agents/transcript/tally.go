@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"acescope/engine/agents/price"
+	"acescope/engine/internal/redact"
 )
 
 // tally counts the usage of the lines of a transcript: by model, by tool and by day. It is the part that
@@ -70,7 +71,8 @@ func (t *tally) Summary() Summary {
 	s := t.s
 	s.Models, s.Tools, s.Agents = slices.Clone(s.Models), slices.Clone(s.Tools), slices.Clone(s.Agents)
 	s.Days = slices.Clone(s.Days)
-	clean := func(text string) string { return string(secrets().Truncated([]byte(text))) }
+	secrets := redact.OfProcess()
+	clean := func(text string) string { return string(secrets.Truncated([]byte(text))) }
 	s.Prompt, s.Title, s.LastError = clean(s.Prompt), clean(s.Title), clean(s.LastError)
 	for i := range s.Agents {
 		s.Agents[i].Description = clean(s.Agents[i].Description)

@@ -20,8 +20,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // MinLength is the minimum length of a known secret in bytes.
@@ -113,6 +115,25 @@ func New(secrets ...Secret) *Redactor {
 	}
 	r.finder.build(anchors)
 	return r
+}
+
+var ofProcess struct {
+	sync.Mutex
+	environ  []string
+	redactor *Redactor
+}
+
+// OfProcess returns the redactor for the secrets in the environment of the process. Its callers share it, because
+// building one costs a millisecond and 200 KB.
+func OfProcess() *Redactor {
+	o := &ofProcess
+	o.Lock()
+	defer o.Unlock()
+	if environ := os.Environ(); o.redactor == nil || !slices.Equal(o.environ, environ) {
+		o.environ = environ
+		o.redactor = New(Environ(environ)...)
+	}
+	return o.redactor
 }
 
 // forms returns the forms in which a value occurs in texts: as it is, trimmed, and escaped for a

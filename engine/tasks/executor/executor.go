@@ -39,7 +39,7 @@ type Executor struct {
 // New returns an executor.
 func New(o Options) *Executor {
 	if o.Redact == nil {
-		o.Redact = redact.New(redact.Environ(os.Environ())...)
+		o.Redact = redact.OfProcess()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

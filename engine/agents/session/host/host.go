@@ -136,7 +136,7 @@ func New(o Options) (*Host, error) {
 	}
 	h := &Host{
 		o: o, name: here.Name, queue: here.Queue, log: o.Logger, logs: artifact.NewLogs(dir, o.Artifacts),
-		redact: redact.New(redact.Environ(os.Environ())...),
+		redact: redact.OfProcess(),
 		slots:  &slots{maxWarm: o.MaxWarm, maxIdle: o.MaxIdle, log: o.Logger, byID: map[string]*slot{}},
 	}
 	h.copies = copies.New(h.logs)
