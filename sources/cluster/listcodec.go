@@ -125,7 +125,7 @@ func cutField(message []byte, field protowire.Number) (values [][]byte, rest []b
 			value, _ := protowire.ConsumeBytes(message[tag:])
 			values = append(values, value)
 		} else {
-			rest = append(rest, message[:n]...)
+			rest = append(slices.Grow(rest, len(message)), message[:n]...)
 		}
 		message = message[n:]
 	}

@@ -25,7 +25,7 @@ const TabWidth = 4
 // bidirectional controls, joiners and other invisible characters, and replaces a tab by spaces
 // and a line break by newline.
 func Safe(s, newline string) string {
-	if plain(s) {
+	if plain(s) || utf8.ValidString(s) && !strings.ContainsFunc(s, Hidden) {
 		return s
 	}
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
@@ -80,7 +80,7 @@ func plain(s string) bool {
 // included, since terminals disagree about the width of their combinations.
 func Hidden(r rune) bool {
 	switch {
-	case r >= 0x20 && r < 0x7f, r > 0xad && r < 0x300: // the most frequent ones first
+	case r >= 0x20 && r < 0x7f, r > 0xad && r < 0x300, r >= 0x2500 && r < 0x27c0: // the most frequent ones first
 		return false
 	case r < 0x20, r >= 0x7f && r < 0xa0:
 		return true
