@@ -162,10 +162,28 @@ def test_never_raises(client):
             other.record_tool_event("message", event_id=value, call_id=value)
             other.finish(answer=value, error=value)
         ace.close()
-        assert ace.dropped == 4  # those with an Odd: nothing is known of it
+        assert ace.dropped == 0
     sent = {e.get("name"): e for e in client.events()}
     assert len(sent["z"]["args"]) < 300 and sent["z"]["args"].endswith("…")
     assert sent["skills"].get("result") is None and sent["n"]["args"] == "nan"
+
+
+def test_an_event_is_sent_without_what_cannot_be_printed(client):
+    class Odd:
+        def __repr__(self):
+            raise KeyError
+
+    loop = [Odd()]
+    loop.append(loop)
+    with TemporalObserver(client.connect) as ace:
+        run = ace.start({"task_id": "t", "prompt": Odd(), "model": "m"})
+        run.tool_use("x", {"known": 1, "odd": Odd()})
+        run.finish(exit_status="failed", answer=loop, correct=False, error=Odd())
+    task, (_, call, end) = client.started[0][1], client.events()
+    assert (task["prompt"], task["model"]) == ("", "m")
+    assert call["name"] == "x" and "args" not in call
+    assert end["kind"] == "finish" and end["result"] == {"exit_status": "failed", "correct": False}
+    assert end["error"] == "an error that cannot be shown" and ace.dropped == 0
 
 
 def test_a_task_is_sent_without_what_json_cannot_hold(client):

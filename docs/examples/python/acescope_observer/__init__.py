@@ -116,7 +116,7 @@ class Run:
         """Record the end of the run: success, wrong, failed, cancelled or timeout."""
         result = {"exit_status": exit_status, "answer": answer, "correct": correct}
         given = {k: v for k, v in result.items() if not _empty(v)}
-        self.record_tool_event("finish", result=given, error=error)
+        self.record_tool_event("finish", result=_fields(given, FIELD_BYTES), error=error)
 
 
 class Observer:
@@ -131,7 +131,7 @@ class Observer:
     def start(self, task: Mapping[str, Any]) -> Run:
         """Start a run of a task: the task input of the contract, of which only task_id is needed."""
         try:
-            given = {k: _plain(v, STEP_BYTES) for k, v in dict(task).items()}
+            given = _fields(task, STEP_BYTES)
         except Exception:
             given = {}
         given["task_id"] = str(given.get("task_id") or uuid.uuid4())
@@ -171,7 +171,9 @@ class Observer:
         try:
             limit = STEP_BYTES if fields["kind"] == "step" else FIELD_BYTES
             given = {k: v for k, v in fields.items() if not _empty(v)}
-            event = {k: _plain(v, limit, fields["kind"] != "step") for k, v in given.items()}
+            event = _fields(given, limit, fields["kind"] != "step")
+            if "error" in given:  # the call or the run has failed
+                event.setdefault("error", "an error that cannot be shown")
             event.setdefault("at", datetime.now(timezone.utc).isoformat())
             event.setdefault("source", self._source)
             with self._lock:
@@ -376,14 +378,24 @@ def _id(value: Any) -> str:
         return ""
 
 
+def _fields(fields: Mapping[str, Any], limit: int, preview: bool = True) -> dict[str, Any]:
+    """Return the fields as JSON can hold them, without those of which nothing is known."""
+    plain = {k: _plain(v, limit, preview) for k, v in dict(fields).items()}
+    return {k: v for k, v in plain.items() if v is not None}
+
+
 def _plain(value: Any, limit: int, preview: bool = True) -> Any:
-    """Return the value as JSON can hold it. If it is too large, return a preview of its JSON, or None."""
+    """Return the value as JSON can hold it, or None if it can neither be encoded nor printed. If it is too
+    large, return a preview of its JSON, or None."""
     try:
         text = json.dumps(value, allow_nan=False, default=str)
-    except (TypeError, ValueError, RecursionError):
-        text = json.dumps(repr(value))
+    except Exception:
+        try:
+            text = json.dumps(repr(value))
+        except Exception:
+            return None
     if len(text) <= limit:
         return json.loads(text)
     if not preview:
         return None
-    return (value if isinstance(value, str) else text)[:PREVIEW_BYTES] + "…"
+    return (value if type(value) is str else text)[:PREVIEW_BYTES] + "…"

@@ -105,7 +105,7 @@ export class Run {
   /** Records the end of the run. */
   finish(end: Finish = {}): void {
     const { error = '', ...result } = readable(end);
-    this.recordToolEvent('finish', '', { result, error });
+    this.recordToolEvent('finish', '', { result: plainFields(result, FIELD_BYTES), error });
   }
 }
 
@@ -119,12 +119,7 @@ export abstract class Observer {
 
   /** Starts a run of a task. */
   start(task: Task): Run {
-    const given: Record<string, unknown> = {};
-    try {
-      for (const [name, value] of Object.entries(readable(task))) given[name] = plain(value, STEP_BYTES);
-    } catch {
-      // a task that cannot be read is started without its fields
-    }
+    const given = plainFields(task, STEP_BYTES);
     const about = {
       prompt: '',
       adapter: 'online',
@@ -163,6 +158,7 @@ export abstract class Observer {
       for (const [name, value] of Object.entries(fields)) {
         if (value === undefined || value === null || value === '') continue;
         event[name] = plain(value, step ? STEP_BYTES : FIELD_BYTES, !step);
+        if (name === 'error') event.error ??= 'an error that cannot be shown'; // the call or the run has failed
       }
       this.seq = Math.max(Date.now() * 1000, this.seq + 1);
       event.seq ??= this.seq;
@@ -365,13 +361,27 @@ function readable<T extends object>(value?: T | null): Partial<T> {
   return given;
 }
 
-/** Returns the value as JSON can hold it. If it is too large, returns a preview of its JSON, or nothing. */
+/** Returns the fields of an object as JSON can hold them, without those of which nothing is known. */
+function plainFields(value: object, limit: number): Record<string, unknown> {
+  const fields = Object.entries(readable(value)).map(([name, field]) => [name, plain(field, limit)]);
+  return Object.fromEntries(fields.filter(([, field]) => field !== undefined));
+}
+
+/**
+ * Returns the value as JSON can hold it, or undefined if it can neither be encoded nor printed. If it is too
+ * large, returns a preview of its JSON, or undefined.
+ */
 function plain(value: unknown, limit: number, preview = true): unknown {
-  let text: string;
+  let text: string | undefined;
   try {
-    text = JSON.stringify(value) ?? JSON.stringify(String(value));
+    text = JSON.stringify(value);
   } catch {
-    text = JSON.stringify(String(value)); // cycles and big integers
+    // cycles and big integers are printed
+  }
+  try {
+    text ??= JSON.stringify(String(value));
+  } catch {
+    return undefined;
   }
   if (text.length <= limit) return JSON.parse(text);
   return preview ? (typeof value === 'string' ? value : text).slice(0, PREVIEW) + '…' : undefined;
