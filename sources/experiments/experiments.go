@@ -24,6 +24,7 @@ const (
 	MaxSeries      = 8
 	maxKeptSeries  = 8
 	seriesEvery    = 100 * time.Millisecond
+	syncEvery      = 30 * time.Second // of the playbooks of other machines
 	// seriesRest is added per published task, because drawing takes longer the more there are.
 	seriesRest = 10 * time.Microsecond
 )

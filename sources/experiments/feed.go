@@ -58,7 +58,7 @@ func (f *Feed) Reread() {
 // read updates the list and the requested series until ctx ends.
 func (f *Feed) read(ctx context.Context, _ struct{}, publish func(*Experiments)) {
 	r := &reader{feed: f, c: f.link.Client, update: feed.Updater(f.Value(), publish),
-		followed: map[string]*seriesFollower{}}
+		followed: map[string]*seriesFollower{}, counting: make(chan struct{}, 1)}
 	if last := f.Value(); last != nil {
 		for _, series := range last.Series {
 			r.published = append(r.published, series.WorkflowID)
@@ -67,6 +67,7 @@ func (f *Feed) read(ctx context.Context, _ struct{}, publish func(*Experiments))
 	var wg sync.WaitGroup
 	wg.Go(func() { r.list(ctx) })
 	wg.Go(func() { r.run(ctx) })
+	wg.Go(func() { r.sync(ctx) })
 	wg.Wait()
 }
 
@@ -76,7 +77,8 @@ type reader struct {
 	c         client.Client
 	update    func(func(*Experiments))
 	followed  map[string]*seriesFollower
-	published []string // workflow ids of the published series
+	published []string      // workflow ids of the published series
+	counting  chan struct{} // one slot: the list takes numbers of bullets from branches
 }
 
 // list reads the list at the link's interval, the first time even if the console is paused.
@@ -101,6 +103,7 @@ func (r *reader) listOnce(ctx context.Context) {
 		return
 	}
 	settled := r.feed.fillProgress(rows)
+	r.countBullets(rows)
 	r.update(func(e *Experiments) {
 		e.Rows, e.More, e.Loaded, e.Err = slices.Clone(rows), more, r.feed.link.Now(), ""
 	})
@@ -112,8 +115,31 @@ func (r *reader) listOnce(ctx context.Context) {
 			rows[i].Read(ctx, r.c)
 		}
 	}
+	r.countBullets(rows)
 	r.feed.keepProgress(rows)
 	r.update(func(e *Experiments) { e.Rows = rows })
+}
+
+// countBullets counts in the branches that this machine has; sync gets those of others.
+func (r *reader) countBullets(rows []Experiment) {
+	if books := r.feed.link.Playbooks; books != nil {
+		CountBullets(books, rows, func() error { cluster.Signal(r.counting); return nil })
+	}
+}
+
+// sync gets the branches of other machines while the list needs them. A slow store does not delay the list.
+func (r *reader) sync(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.counting:
+		}
+		_ = r.feed.link.Playbooks.Sync(ctx) // without it, the numbers stay unknown or old
+		if cluster.Sleep(ctx, syncEvery) != nil {
+			return
+		}
+	}
 }
 
 // fillProgress adds the results of the last reading to the rows. settled holds the closed experiments that

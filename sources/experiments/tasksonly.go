@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	runspkg "acescope/sources/runs"
@@ -79,6 +80,31 @@ func listTasksOnly(ctx context.Context, c client.Client, known map[string]bool) 
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// CountBullets sets the number of bullets of experiments without a workflow from the branches of the same
+// names, unless it is known. If there is such an experiment, it calls sync once, to bring the store up to
+// date. Without the store, the number stays unknown.
+func CountBullets(books *playbook.Store, rows []Experiment, sync func() error) {
+	synced := false
+	for i, e := range rows {
+		if e.Note == "" || e.Progress == nil || e.Progress.Bullets > 0 {
+			continue
+		}
+		if !synced && sync() != nil {
+			return
+		}
+		synced = true
+		b, err := books.Branch(e.Name())
+		if err != nil {
+			continue
+		}
+		if newest, err := books.Page(b.Name, b.Versions, b.Versions); err == nil && len(newest) == 1 {
+			p := *e.Progress // it may be published
+			p.Bullets = newest[0].Bullets
+			rows[i].Progress = &p
+		}
+	}
 }
 
 // readTasks reads the series of an experiment from its tasks. Histories that are in known are not read again;

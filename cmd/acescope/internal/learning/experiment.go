@@ -13,7 +13,6 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
-	"acescope/engine/learning/playbook"
 	"acescope/sources/evaluations"
 	"acescope/sources/experiments"
 	"acescope/theme"
@@ -51,7 +50,7 @@ func experimentList(a *cli.App, ctx context.Context) error {
 	if err := experiments.ReadProgress(ctx, e.Client, list); err != nil {
 		return err
 	}
-	countForeignBullets(ctx, e.Books, list)
+	experiments.CountBullets(e.Books, list, func() error { return e.Books.Sync(ctx) })
 	if more > 0 {
 		cli.Warn(a, "%s not listed", ace.Count(more, "older experiment"))
 	}
@@ -83,28 +82,6 @@ func experimentList(a *cli.App, ctx context.Context) error {
 			r.Usage.Cost(), text.Span(time.Since(r.Start)),
 		}
 	})
-}
-
-// countForeignBullets sets the number of bullets of experiments without a workflow from the branches of the
-// same names, unless it is known. Without the store, it stays unknown.
-func countForeignBullets(ctx context.Context, books *playbook.Store, list []experiments.Experiment) {
-	synced := false
-	for _, e := range list {
-		if e.Note == "" || e.Progress == nil || e.Progress.Bullets > 0 {
-			continue
-		}
-		if !synced && books.Sync(ctx) != nil { // one listing for all of them
-			return
-		}
-		synced = true
-		b, err := books.Branch(e.Name())
-		if err != nil {
-			continue
-		}
-		if newest, err := books.Page(b.Name, b.Versions, b.Versions); err == nil && len(newest) == 1 {
-			e.Progress.Bullets = newest[0].Bullets
-		}
-	}
 }
 
 // accuracy formats an accuracy with its interval, "" without labeled tasks.
