@@ -167,7 +167,7 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 		q.Err = cluster.PlainError(err)
 		return q
 	}
-	q.SetPollers(r.GetPollers(), time.Now())
+	q.Pollers, q.Gone = LivePollers(r.GetPollers(), time.Now())
 	st := r.GetStats()
 	q.Backlog, q.OldestMS = st.GetApproximateBacklogCount(),
 		cluster.Millis(st.GetApproximateBacklogAge().AsDuration())
@@ -175,10 +175,11 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 	return q
 }
 
-// SetPollers sets the workers that poll, the most recent first. A server lists workers for five minutes after
-// their last access; a worker that polls returns once a minute. If the server's clock differs from now by
-// more than that allows, the last access is taken to be now; a smaller difference adds to their age.
-func (q *Queue) SetPollers(listed []*taskqueuepb.PollerInfo, now time.Time) {
+// LivePollers returns the workers that poll, the most recent first, and the newest access of those that
+// ended, or zero. A server lists workers for five minutes after their last access; a worker that polls
+// returns once a minute. If the server's clock differs from now by more than that allows, the last access is
+// taken to be now; a smaller difference adds to their age.
+func LivePollers(listed []*taskqueuepb.PollerInfo, now time.Time) (alive []Poller, gone time.Time) {
 	var newest time.Time
 	for _, p := range listed {
 		if last := p.GetLastAccessTime().AsTime(); last.After(newest) {
@@ -188,17 +189,19 @@ func (q *Queue) SetPollers(listed []*taskqueuepb.PollerInfo, now time.Time) {
 	if age := now.Sub(newest); age < 0 || age > listedFor {
 		now = newest
 	}
+	alive = []Poller{}
 	for _, p := range listed {
 		last := p.GetLastAccessTime().AsTime()
 		if now.Sub(last) <= oldPoller {
-			q.Pollers = append(q.Pollers, Poller{p.GetIdentity(), last, p.GetRatePerSecond()})
-		} else if last.After(q.Gone) {
-			q.Gone = last
+			alive = append(alive, Poller{p.GetIdentity(), last, p.GetRatePerSecond()})
+		} else if last.After(gone) {
+			gone = last
 		}
 	}
-	slices.SortFunc(q.Pollers, func(a, b Poller) int {
+	slices.SortFunc(alive, func(a, b Poller) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Identity, b.Identity))
 	})
+	return alive, gone
 }
 
 // Slow holds the readings that take long, which are repeated from time to time.

@@ -16,14 +16,13 @@ func TestEndedPollers(t *testing.T) {
 	}
 	// the clock of this machine
 	for _, ahead := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
-		var q Queue
-		q.SetPollers([]*taskqueuepb.PollerInfo{
+		alive, gone := LivePollers([]*taskqueuepb.PollerInfo{
 			poller("older", 4*time.Minute), poller("waits", 61*time.Second), poller("ended", 2*time.Minute),
 			poller("busy", time.Second),
 		}, now.Add(ahead))
-		if len(q.Pollers) != 2 || q.Pollers[0].Identity != "busy" || q.Pollers[1].Identity != "waits" ||
-			!q.Gone.Equal(now.Add(-2*time.Minute)) {
-			t.Errorf("%s ahead: %+v", ahead, q)
+		if len(alive) != 2 || alive[0].Identity != "busy" || alive[1].Identity != "waits" ||
+			!gone.Equal(now.Add(-2*time.Minute)) {
+			t.Errorf("%s ahead: %+v, %s", ahead, alive, gone)
 		}
 	}
 }

@@ -377,9 +377,8 @@ func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c cluste
 		c.lines = append(c.lines, "Every worker of the cluster needs this data. acescope cannot check the workers.",
 			"A phase fails on a worker that does not have the data.")
 	}
-	var alive system.Queue
-	alive.SetPollers(queue.GetPollers(), time.Now())
-	workers := ace.Count(len(alive.Pollers), "worker") + " of the cluster"
+	alive, _ := system.LivePollers(queue.GetPollers(), time.Now())
+	workers := ace.Count(len(alive), "worker") + " of the cluster"
 	if strings.HasPrefix(workers, "0 ") {
 		workers = "none; the fork waits until a worker polls task queue " + e.TaskQueue
 		c.warnings = append(c.warnings, "workers: "+workers)
