@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -122,14 +123,25 @@ func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 	}
 }
 
-// checkFlags returns the usage error of required flags that are missing and of flags that exclude each other.
-// Cobra also checks them, later, but returns errors without a type.
-func checkFlags(cmd *cobra.Command) error {
+// checkFlags returns the usage error of required flags that are missing, of flags that exclude each other,
+// and of a flag that took the next one as its path. Cobra also checks the first two, later, but returns
+// errors without a type.
+func checkFlags(cmd *cobra.Command) (err error) {
 	if err := cmp.Or(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
 		return UsageError("%w", err)
 	}
-	return nil
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := strings.TrimLeft(f.Value.String(), "[") // of a list
+		if err == nil && pathFlag.MatchString(f.Name) && strings.HasPrefix(value, "--") {
+			err = UsageError("--%s needs a path, not the flag %s; write a path that begins with -- as ./--…",
+				f.Name, strings.TrimRight(value, "]"))
+		}
+	})
+	return err
 }
+
+// pathFlag matches the names of flags whose values are paths.
+var pathFlag = regexp.MustCompile(`(^|-)(dir|file|path)$|^(junit|output|walk)$`)
 
 // Advise adds what to do to an error about the namespace of a cluster, or about rights there.
 func Advise(a *App, err error) error {
