@@ -34,9 +34,9 @@ type Choice struct {
 	Description string // for display
 }
 
-// ChooseRun chooses the logs of a run: its own, and lines of others that mention it. A run without logs, or
-// an empty workflow id, gets the logs of the data directory.
-func ChooseRun(dataDir, workflowID, runID string) Choice {
+// ChooseRun chooses the logs of a run: its own, and lines of others that mention it. A run without logs gets
+// the logs of the data directory, unless its logs are awaited, and so does an empty workflow id.
+func ChooseRun(dataDir, workflowID, runID string, awaited bool) Choice {
 	all := Dir(dataDir)
 	c := Choice{Options: logfile.Options{Paths: []string{all}}, Description: "of the data directory"}
 	if workflowID == "" {
@@ -48,7 +48,7 @@ func ChooseRun(dataDir, workflowID, runID string) Choice {
 		}
 	}
 	own := RunDir(dataDir, workflowID, runID)
-	if info, err := os.Stat(own); err != nil || !info.IsDir() {
+	if info, err := os.Stat(own); !awaited && (err != nil || !info.IsDir()) {
 		c.Description = "of the data directory; the run has no logs of its own"
 		return c
 	}

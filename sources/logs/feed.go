@@ -138,7 +138,7 @@ func choose(ctx context.Context, d cluster.Deps, a ask) (Choice, error) {
 	case d.DataDir == "":
 		return Choice{Description: "no logs"}, nil
 	}
-	return ChooseRun(d.DataDir, a.run.WorkflowID, a.run.RunID), nil
+	return ChooseRun(d.DataDir, a.run.WorkflowID, a.run.RunID, false), nil
 }
 
 func callLog(ctx context.Context, d cluster.Deps, ref ace.Ref) (Choice, error) {

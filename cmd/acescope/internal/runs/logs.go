@@ -151,7 +151,7 @@ func (c chosenLogs) follow(a *cli.App, ctx context.Context, wanted bool) (stop f
 func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (chosenLogs, error) {
 	if len(args) == 0 {
 		dir, err := a.DataDir()
-		return chosenLogs{Choice: logs.ChooseRun(dir, "", "")}, err
+		return chosenLogs{Choice: logs.ChooseRun(dir, "", "", false)}, err
 	}
 	var paths []string
 	for _, arg := range args {
@@ -161,7 +161,7 @@ func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (c
 		case err == nil, f.Follow && isPath(arg):
 			paths = append(paths, arg)
 		case !isPath(arg) && len(args) == 1:
-			return logsOfTask(a, ctx, arg)
+			return logsOfTask(a, ctx, arg, f.Follow)
 		case missing && !isPath(arg):
 			return chosenLogs{}, cli.UsageError("%q is not a file; a task must be the only argument", arg)
 		case missing:
@@ -180,7 +180,8 @@ func isPath(arg string) bool {
 		strings.HasSuffix(arg, string(filepath.Separator))
 }
 
-func logsOfTask(a *cli.App, ctx context.Context, id string) (c chosenLogs, err error) {
+// logsOfTask returns the logs of a run. If it follows them, they may be missing.
+func logsOfTask(a *cli.App, ctx context.Context, id string, follow bool) (c chosenLogs, err error) {
 	e, run, done, err := cli.OpenRun(a, ctx, id, "")
 	if err != nil {
 		return c, err
@@ -189,7 +190,7 @@ func logsOfTask(a *cli.App, ctx context.Context, id string) (c chosenLogs, err e
 	if err := c.mirror.Once(ctx, run.GetWorkflowId(), run.GetRunId()); err != nil {
 		cli.Warn(a, "logs of other machines: %v", err)
 	}
-	c.Choice = logs.ChooseRun(e.DataDir(), run.GetWorkflowId(), run.GetRunId())
+	c.Choice = logs.ChooseRun(e.DataDir(), run.GetWorkflowId(), run.GetRunId(), follow)
 	cli.Warn(a, "showing logs %s", c.Description)
 	return c, nil
 }
