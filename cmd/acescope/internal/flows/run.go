@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -190,17 +191,30 @@ type printer struct {
 }
 
 func (p *printer) changed(r flowsource.Run) {
-	for _, s := range r.State.Steps {
-		if p.seen[s.Path] == s.Status || p.err != nil {
-			continue
+	for i := range r.State.Steps {
+		p.report(r.State.Steps[i:])
+	}
+}
+
+// report reports the first of the steps if its status is new. One event may end a step together with steps in
+// it, which are reported before it.
+func (p *printer) report(steps []flow.StepState) {
+	s := steps[0]
+	if p.seen[s.Path] == s.Status || p.err != nil {
+		return
+	}
+	p.seen[s.Path] = s.Status
+	for i, inner := range steps {
+		if s.Status.Over() && strings.HasPrefix(inner.Path, s.Path+"/") {
+			p.report(steps[i:])
 		}
-		p.seen[s.Path] = s.Status
-		switch {
-		case p.a.JSON:
-			p.err = cli.NewLines(p.a).Write(s)
-		case s.Status != flow.StepRunning:
-			cli.Warn(p.a, "%s", stepText(s))
-		}
+	}
+	switch {
+	case p.err != nil:
+	case p.a.JSON:
+		p.err = cli.NewLines(p.a).Write(s)
+	case s.Status != flow.StepRunning:
+		cli.Warn(p.a, "%s", stepText(s))
 	}
 }
 
