@@ -227,14 +227,14 @@ func (l *Link) DecideCall(ctx context.Context, id, call string, allow bool, reas
 func (l *Link) DecideFlow(ctx context.Context, of sourceruns.ID, step string, approved bool,
 	comment string) error {
 	return l.do(func(e *engine.Engine) error {
-		d := flow.Decision{Step: step, Approved: approved, Comment: comment, By: cli.User()}
+		d := flow.Decision{Step: step, Approved: approved, Comment: comment, By: ace.User()}
 		_, err := engine.DecideFlow(ctx, e, of.WorkflowID, of.RunID, d)
 		return err
 	})
 }
 
 func (l *Link) DecideReview(ctx context.Context, of sourceruns.ID, d ace.ReviewDecision) error {
-	d.By = cli.User()
+	d.By = ace.User()
 	return l.do(func(e *engine.Engine) error {
 		return engine.DecideReview(ctx, e, of.WorkflowID, of.RunID, d)
 	})
@@ -242,14 +242,14 @@ func (l *Link) DecideReview(ctx context.Context, of sourceruns.ID, d ace.ReviewD
 
 func (l *Link) InterruptSession(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
-		_, err := e.Interrupt(ctx, id, session.Note{By: cli.User()})
+		_, err := e.Interrupt(ctx, id, session.Note{By: ace.User()})
 		return agents.SessionError(id, err)
 	})
 }
 
 func (l *Link) StopSession(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
-		_, err := e.Stop(ctx, id, session.Note{By: cli.User()})
+		_, err := e.Stop(ctx, id, session.Note{By: ace.User()})
 		return agents.SessionError(id, err)
 	})
 }
@@ -266,7 +266,7 @@ func (l *Link) StopRun(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		_, err = service.Stop(ctx, id, run.StopRequest{By: cli.User()})
+		_, err = service.Stop(ctx, id, run.StopRequest{By: ace.User()})
 		if errors.Is(err, context.DeadlineExceeded) {
 			return errors.New(`no worker answered in time; run "acescope serve"`)
 		}
@@ -276,7 +276,7 @@ func (l *Link) StopRun(ctx context.Context, id string) error {
 
 func (l *Link) DrainRunner(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
-		_, err := e.DrainRunner(ctx, id, runner.Note{By: cli.User()})
+		_, err := e.DrainRunner(ctx, id, runner.Note{By: ace.User()})
 		return err
 	})
 }

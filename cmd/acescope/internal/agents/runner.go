@@ -246,7 +246,7 @@ A drained local runner accepts runs again after its acescope process is restarte
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := args[0]
 			return withRunner(a, cmd.Context(), id, func(ctx context.Context, e *engine.Engine) error {
-				info, err := e.DrainRunner(ctx, id, runner.Note{Reason: reason, By: cli.User()})
+				info, err := e.DrainRunner(ctx, id, runner.Note{Reason: reason, By: ace.User()})
 				if err != nil {
 					return err
 				}

@@ -59,7 +59,7 @@ const maxSessionMessage = 8 << 20 // bytes
 
 // sessionMessage returns a message of the user with an id. A long text is stored as an artifact.
 func sessionMessage(ctx context.Context, e *engine.Engine, id, content string) (session.Message, error) {
-	m := session.Message{ID: cmp.Or(id, "m-"+rand.Text()), Text: content, From: cli.User()}
+	m := session.Message{ID: cmp.Or(id, "m-"+rand.Text()), Text: content, From: ace.User()}
 	if len(content) > maxSessionMessage {
 		return m, cli.UsageError("the message has %s, at most %s are allowed",
 			ace.Count(len(content), "byte"), ace.Number(maxSessionMessage))
@@ -227,7 +227,7 @@ acescope session approve s-1 toolu_01 --deny --reason 'not in this directory'`,
 }
 
 func Decision(call string, allow bool, reason string) session.Decision {
-	d := session.Decision{ID: call, Action: session.Deny, Reason: reason, By: cli.User()}
+	d := session.Decision{ID: call, Action: session.Deny, Reason: reason, By: ace.User()}
 	if allow {
 		d.Action = session.Allow
 	}
@@ -322,7 +322,7 @@ func sessionInterruptCommand(a *cli.App) *cobra.Command {
 			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
 				short, cancel := context.WithTimeout(ctx, answerTimeout)
 				defer cancel()
-				s, err := e.Interrupt(short, id, session.Note{Reason: reason, By: cli.User()})
+				s, err := e.Interrupt(short, id, session.Note{Reason: reason, By: ace.User()})
 				if err != nil {
 					return SessionError(id, err)
 				}
@@ -368,7 +368,7 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 func stopSession(ctx context.Context, e *engine.Engine, id, reason string, wait bool) (session.State, error) {
 	short, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	s, err := e.Stop(short, id, session.Note{Reason: reason, By: cli.User()})
+	s, err := e.Stop(short, id, session.Note{Reason: reason, By: ace.User()})
 	if err != nil || !wait {
 		return s, SessionError(id, err)
 	}

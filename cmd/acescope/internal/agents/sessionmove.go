@@ -7,6 +7,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 )
 
@@ -57,7 +58,7 @@ func moveSession(a *cli.App, ctx context.Context, name, dir, reason string) erro
 			return cli.UsageError("%s is not a directory on this machine; name the session's with --dir",
 				cli.SafeText(before.Input.WorkingDir))
 		}
-		s, err := e.Move(short, id, dir, session.Note{Reason: reason, By: cli.User()})
+		s, err := e.Move(short, id, dir, session.Note{Reason: reason, By: ace.User()})
 		if err != nil {
 			return SessionError(id, err)
 		}

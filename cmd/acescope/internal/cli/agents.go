@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -174,6 +172,3 @@ func (b Blueprints) Load(name string) (run.Blueprint, func(json.RawMessage) (jso
 	}
 	return loaded.Blueprint, loaded.Parameters.Check, nil
 }
-
-// User returns the name of the user, for the history.
-func User() string { return cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME")) }

@@ -8,6 +8,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/sources/runs"
 )
@@ -48,7 +49,7 @@ func decide(a *cli.App, ctx context.Context, name string, d flow.Decision) error
 	if err != nil {
 		return err
 	}
-	d.By = cli.User()
+	d.By = ace.User()
 	id := r.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	if d, err = engine.DecideFlow(ctx, e, id, "", d); errors.Is(err, flow.ErrNotWaiting) {
 		return cli.NotFound("%w", err)

@@ -43,7 +43,7 @@ func Fork(a *cli.App, ctx context.Context, e *engine.Engine, f history.FlowFork)
 	if err := a.Confirm(ctx, prepared, f.Yes); err != nil {
 		return err
 	}
-	if line.ID, line.ForkRunID, err = engine.StartFlowFork(ctx, e, p, cli.User()); err != nil {
+	if line.ID, line.ForkRunID, err = engine.StartFlowFork(ctx, e, p, ace.User()); err != nil {
 		return err
 	}
 	line.ForkWorkflowID = flow.IDPrefix + line.ID
@@ -118,7 +118,7 @@ func changesOf(a *cli.App, fields []sourceruns.Field, f *flow.Flow) (c flowfork.
 func PreparedFork(e *engine.Engine, p *flowfork.Plan) sourceruns.Prepared {
 	return sourceruns.Prepared{Title: "Fork " + p.Name() + "?", Yes: "fork the run", Lines: forkText(p),
 		Do: func(ctx context.Context) (string, sourceruns.Run, error) {
-			id, runID, err := engine.StartFlowFork(ctx, e, p, cli.User())
+			id, runID, err := engine.StartFlowFork(ctx, e, p, ace.User())
 			if err != nil {
 				return "", sourceruns.Run{}, err
 			}

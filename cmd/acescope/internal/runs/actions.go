@@ -239,7 +239,7 @@ func requestCancel(ctx context.Context, e *engine.Engine, of runs.ID, reason str
 	if noWorker := e.Mode() == engine.Embedded && !e.Serves(); id == "" || noWorker {
 		return e.Cancel(ctx, of.WorkflowID, of.RunID)
 	}
-	_, err := e.Runs(nil).Stop(ctx, id, run.StopRequest{Reason: reason, By: cli.User()})
+	_, err := e.Runs(nil).Stop(ctx, id, run.StopRequest{Reason: reason, By: ace.User()})
 	return err
 }
 

@@ -131,7 +131,7 @@ func (f *reviewFlags) decision() (*ace.ReviewDecision, error) {
 		}
 		return nil, nil
 	}
-	d := &ace.ReviewDecision{By: cli.User()}
+	d := &ace.ReviewDecision{By: ace.User()}
 	for _, word := range slices.Concat(f.approve, f.reject) {
 		approves := slices.Contains(f.approve, word)
 		if approves && slices.Contains(f.reject, word) {
