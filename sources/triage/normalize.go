@@ -3,6 +3,7 @@ package triage
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // maxPattern bounds the bytes of a message that [Normalize] reads.
@@ -26,7 +27,7 @@ func Normalize(message string) string {
 		}
 		return withHolder(token)
 	})
-	for _, list := range lists {
+	for _, list := range lists() {
 		line = list.pattern.ReplaceAllString(line, list.holder)
 	}
 	return line
@@ -63,7 +64,7 @@ func withHolder(word string) string {
 
 // holder returns the placeholder of a word, or "" if the word stays.
 func holder(word string) string {
-	for _, k := range kinds {
+	for _, k := range kinds() {
 		if k.pattern.MatchString(word) {
 			return k.holder
 		}
@@ -77,30 +78,32 @@ type kind struct {
 }
 
 // kinds are the words that differ between runs. The first match decides.
-var kinds = []kind{
-	{"<uuid>", regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)},
-	{"<time>", regexp.MustCompile(`^\d{4}[-/]\d\d[-/]\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)?)?$`)},
-	{"<time>", regexp.MustCompile(`^\d\d?:\d\d(:\d\d(\.\d+)?)?Z?$`)},
-	{"<addr>", regexp.MustCompile(
-		`^\d{1,3}(\.\d{1,3}){3}$|(?i)^[0-9a-f:]*::[0-9a-f:]*$|^([0-9a-f]+:){7}[0-9a-f]+$`)},
-	{"<addr>", regexp.MustCompile(`^(localhost|[^:]*\.[^:]*):\d{2,5}$|^[^:]*[A-Za-z_][^:]*:\d{4,5}$`)},
-	{"<path>", regexp.MustCompile(`^(/.|\.\.?/|~/|[A-Za-z]:[\\/].)|/.*/|[\d.].*/|/.*[\d.]`)},
-	{"", regexp.MustCompile(`^\D*$`)},
-	// A number may have a sign, a fraction, separators, or a percent, dollar or number sign.
-	{"<n>", regexp.MustCompile(`^[-+#$~]*\d[\d._eE+/]*(-[\d._eE+/]*)?%*$`)},
-	{"<duration>", regexp.MustCompile(
-		`^[-+]?([\d.]+(ns|us|µs|μs|ms|s|m|h))+$|(?i)^[\d.]+(d|days|secs?|mins?|hrs?)$`)},
-	{"<size>", regexp.MustCompile(`(?i)^[\d.]+(([kmg]i?)?b|bytes)$`)},
-	{"<hex>", regexp.MustCompile(`(?i)^(0x[0-9a-f]+|[0-9a-f]{7,})$`)},
-	{"", regexp.MustCompile(`:`)},
-	{"<id>", regexp.MustCompile(``)},
-}
+var kinds = sync.OnceValue(func() []kind {
+	return []kind{
+		{"<uuid>", regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)},
+		{"<time>", regexp.MustCompile(`^\d{4}[-/]\d\d[-/]\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)?)?$`)},
+		{"<time>", regexp.MustCompile(`^\d\d?:\d\d(:\d\d(\.\d+)?)?Z?$`)},
+		{"<addr>", regexp.MustCompile(
+			`^\d{1,3}(\.\d{1,3}){3}$|(?i)^[0-9a-f:]*::[0-9a-f:]*$|^([0-9a-f]+:){7}[0-9a-f]+$`)},
+		{"<addr>", regexp.MustCompile(`^(localhost|[^:]*\.[^:]*):\d{2,5}$|^[^:]*[A-Za-z_][^:]*:\d{4,5}$`)},
+		{"<path>", regexp.MustCompile(`^(/.|\.\.?/|~/|[A-Za-z]:[\\/].)|/.*/|[\d.].*/|/.*[\d.]`)},
+		{"", regexp.MustCompile(`^\D*$`)},
+		// A number may have a sign, a fraction, separators, or a percent, dollar or number sign.
+		{"<n>", regexp.MustCompile(`^[-+#$~]*\d[\d._eE+/]*(-[\d._eE+/]*)?%*$`)},
+		{"<duration>", regexp.MustCompile(
+			`^[-+]?([\d.]+(ns|us|µs|μs|ms|s|m|h))+$|(?i)^[\d.]+(d|days|secs?|mins?|hrs?)$`)},
+		{"<size>", regexp.MustCompile(`(?i)^[\d.]+(([kmg]i?)?b|bytes)$`)},
+		{"<hex>", regexp.MustCompile(`(?i)^(0x[0-9a-f]+|[0-9a-f]{7,})$`)},
+		{"", regexp.MustCompile(`:`)},
+		{"<id>", regexp.MustCompile(``)},
+	}
+})
 
 // lists are enumerations of equal placeholders, which become one.
-var lists = func() (all []kind) {
+var lists = sync.OnceValue(func() (all []kind) {
 	const placeholders = "<uuid> <time> <addr> <path> <n> <duration> <size> <hex> <id> <text> <url>"
 	for _, h := range strings.Fields(placeholders) {
 		all = append(all, kind{h, regexp.MustCompile(h + `(?:[ ,;]*` + h + `)+`)})
 	}
 	return all
-}()
+})

@@ -91,13 +91,13 @@ const (
 
 // sessionShape matches the session IDs of every CLI: words that can be neither a flag nor a
 // path out of a directory.
-var sessionShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+var sessionShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // uuidShape matches the IDs that Claude accepts for new sessions.
 var uuidShape = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // ValidSessionID reports whether id can be a session ID of any CLI.
-func ValidSessionID(id string) bool { return sessionShape.MatchString(id) }
+func ValidSessionID(id string) bool { return len(id) <= 128 && sessionShape.MatchString(id) }
 
 // check returns the first problem of a call for a CLI with these features.
 func (c Call) check(cli CLI, features Features) error {

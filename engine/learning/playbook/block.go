@@ -5,10 +5,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // blockBullet is the first line of a bullet in a block.
-var blockBullet = regexp.MustCompile(`^- \[([^\[\]]{1,200})\] (.*)$`)
+var blockBullet = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^- \[([^\[\]]{1,200})\] (.*)$`)
+})
 
 // parseBlock reads the block that [WriteBlock] or [WriteSkill] wrote. Blocks have no counters.
 func parseBlock(data []byte) (*Playbook, Report, error) {
@@ -29,7 +32,7 @@ func parseBlock(data []byte) (*Playbook, Report, error) {
 	first := strings.Count(above, "\n") + 1
 	for i, line := range strings.Split(block, "\n") {
 		at := "line " + strconv.Itoa(first+i)
-		if m := blockBullet.FindStringSubmatch(line); m != nil {
+		if m := blockBullet().FindStringSubmatch(line); m != nil {
 			b := Bullet{ID: m[1], Section: section, Content: m[2]}
 			drafts = append(drafts, draft{b, at})
 		} else if name, ok := strings.CutPrefix(line, "## "); ok {

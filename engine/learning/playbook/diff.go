@@ -132,7 +132,7 @@ type Hunk struct {
 // adjacent words read as one change. For texts with many changes the difference need not be the
 // shortest.
 func Words(before, after string) []Hunk {
-	a, b := words.FindAllString(before, -1), words.FindAllString(after, -1)
+	a, b := words().FindAllString(before, -1), words().FindAllString(after, -1)
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		head++

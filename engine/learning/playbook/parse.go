@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -186,12 +187,16 @@ func (s spellings) of(name string, at string, report *Report) string {
 
 // countedBullet is a bullet of ace-agent/ace, "[id] helpful=N harmful=N :: text". Some forks
 // add neutral=N, which is read but never written.
-var countedBullet = regexp.MustCompile(
-	`^\[([^\[\]]{1,200})\]\s*helpful=(\d{1,9})\s*harmful=(\d{1,9})\s*(?:neutral=(\d{1,9})\s*)?::\s?(.*)$`)
+var countedBullet = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^\[([^\[\]]{1,200})\]\s*helpful=(\d{1,9})\s*harmful=(\d{1,9})\s*(?:neutral=(\d{1,9})\s*)?::\s?(.*)$`)
+})
 
 // plainBullet is a bullet without counters. The pattern of its ID is strict, since a line of
 // code may begin with a list.
-var plainBullet = regexp.MustCompile(`^\[([A-Za-z][A-Za-z0-9_.-]{0,110}-\d{1,15})\](?:\s+(.*))?$`)
+var plainBullet = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\[([A-Za-z][A-Za-z0-9_.-]{0,110}-\d{1,15})\](?:\s+(.*))?$`)
+})
 
 var header = regexp.MustCompile(`^##\s*([^#\s].*)$`)
 
@@ -217,14 +222,14 @@ func classify(line string) (kind lineKind, b Bullet) {
 	if m := header.FindStringSubmatch(s); m != nil {
 		return headerLine, Bullet{Section: strings.TrimSpace(m[1])}
 	}
-	if m := countedBullet.FindStringSubmatch(s); m != nil {
+	if m := countedBullet().FindStringSubmatch(s); m != nil {
 		b = Bullet{ID: strings.TrimSpace(m[1]), Content: m[5]}
 		for i, to := range []*int{&b.Helpful, &b.Harmful, &b.Neutral} {
 			*to, _ = strconv.Atoi(m[2+i]) // at most nine digits, or empty
 		}
 		return countedLine, b
 	}
-	if m := plainBullet.FindStringSubmatch(s); m != nil {
+	if m := plainBullet().FindStringSubmatch(s); m != nil {
 		return plainLine, Bullet{ID: m[1], Content: m[2]}
 	}
 	return otherLine, b

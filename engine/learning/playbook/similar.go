@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -169,7 +170,7 @@ func Deduplicate(
 
 // shingles returns the hashes of the distinct pairs of adjacent terms, or of a single term.
 func shingles(content string) []uint64 {
-	list := terms.FindAllString(strings.ToLower(content), -1)
+	list := terms().FindAllString(strings.ToLower(content), -1)
 	if len(list) == 1 {
 		list = append(list, "")
 	}
@@ -185,7 +186,11 @@ func shingles(content string) []uint64 {
 
 var (
 	// words matches a word, a run of white space, or a single other character.
-	words = regexp.MustCompile(`[\p{L}\p{Nd}\p{M}_]+|[\s\v\x{85}\p{Z}]+|(?s:.)`)
+	words = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[\p{L}\p{Nd}\p{M}_]+|[\s\v\x{85}\p{Z}]+|(?s:.)`)
+	})
 	// terms matches a word or a mathematical sign.
-	terms = regexp.MustCompile(`[\p{L}\p{Nd}\p{M}_]+|[-+*/^=<>%]`)
+	terms = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[\p{L}\p{Nd}\p{M}_]+|[-+*/^=<>%]`)
+	})
 )

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -76,21 +78,36 @@ func Warn(a *App, format string, args ...any) {
 	fmt.Fprintln(a.Err, "acescope: "+SafeText(fmt.Sprintf(format, args...)))
 }
 
-// lineTypes are the values of the field "type" by the Go type of the line, for Go types without such a field.
-var lineTypes = map[reflect.Type]string{}
+// namedLines holds the values of the field "type" that were set.
+var namedLines []namedLine
 
-// SetLineType sets the field "type" of the lines of a Go type, unless the Go type has the field itself.
-func SetLineType(of reflect.Type, name string) {
-	for _, f := range reflect.VisibleFields(of) {
-		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == "type" {
-			return
-		}
-	}
-	if known := lineTypes[of]; known != "" && known != name {
-		panic(fmt.Sprintf("lines of %s have the types %s and %s", of, known, name))
-	}
-	lineTypes[of] = name
+type namedLine struct {
+	of   reflect.Type
+	name string
 }
+
+// SetLineType sets the field "type" of the lines of a Go type, unless the Go type has the field itself. Call
+// it while the program is initialized.
+func SetLineType(of reflect.Type, name string) { namedLines = append(namedLines, namedLine{of, name}) }
+
+// lineTypes are the values of the field "type" by the Go type of the line, for Go types without such a field.
+// To find these takes a millisecond, which a command without --json does not need.
+var lineTypes = sync.OnceValue(func() map[reflect.Type]string {
+	types := map[reflect.Type]string{}
+	for _, l := range namedLines {
+		if slices.ContainsFunc(reflect.VisibleFields(l.of), func(f reflect.StructField) bool {
+			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			return tag == "type"
+		}) {
+			continue
+		}
+		if known := types[l.of]; known != "" && known != l.name {
+			panic(fmt.Sprintf("lines of %s have the types %s and %s", l.of, known, l.name))
+		}
+		types[l.of] = l.name
+	}
+	return types
+})
 
 // Lines writes the lines of a command: JSON objects with --json, which docs/reference/json.md describes,
 // otherwise text. It is buffered; Flush returns the first error.
@@ -132,7 +149,7 @@ func (l *Lines) Put(v any) {
 		return
 	}
 	data := l.line.Bytes()
-	if name := lineTypes[reflect.Indirect(reflect.ValueOf(v)).Type()]; name != "" {
+	if name := lineTypes()[reflect.Indirect(reflect.ValueOf(v)).Type()]; name != "" {
 		fmt.Fprintf(l.Buf, `{"type":%q`, name)
 		if data = data[1:]; data[0] != '}' {
 			_ = l.Buf.WriteByte(',')
