@@ -26,8 +26,8 @@ type Run struct {
 	Next    string // run that continues this one
 }
 
-// Apply changes the run by an event. It reports whether the state of the steps changed.
-func (r *Run) Apply(e *historypb.HistoryEvent) bool {
+// apply changes the run by an event. It reports whether the state of the steps changed.
+func (r *Run) apply(e *historypb.HistoryEvent) bool {
 	if in, ok := flow.InputOf(e); ok {
 		r.Input = in
 		r.Status = ace.Running
@@ -68,7 +68,7 @@ func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID s
 		var r Run
 		err := cluster.Follow(ctx, c, namespace, workflowID, runID, away,
 			func(e *historypb.HistoryEvent) error {
-				if r.Apply(e) {
+				if r.apply(e) {
 					changed(r)
 				}
 				return nil

@@ -43,10 +43,10 @@ type tree struct {
 	out       []Step
 }
 
-// Tree lists the steps of a run in the order of the flow: those of the state, and those that have not begun.
-// A nil flow lists those of the state in the order in which they began. most bounds the iterations of a loop;
-// 0 lists all.
-func Tree(f *flow.Flow, s *flow.State, most int, operation func(id string) *Operation) []Step {
+// stepTree lists the steps of a run in the order of the flow: those of the state, and those that have not
+// begun. A nil flow lists those of the state in the order in which they began. most bounds the iterations of
+// a loop; 0 lists all.
+func stepTree(f *flow.Flow, s *flow.State, most int, operation func(id string) *Operation) []Step {
 	t := &tree{state: map[string]*flow.StepState{}, iterations: map[string][]int{}, open: map[string]bool{},
 		most:      most,
 		operation: operation}

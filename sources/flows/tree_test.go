@@ -38,7 +38,7 @@ func drawn(t *testing.T, s flow.State, most int) string {
 		t.Fatal(err)
 	}
 	var lines []string
-	for _, step := range Tree(f, &s, most, func(string) *Operation { return nil }) {
+	for _, step := range stepTree(f, &s, most, func(string) *Operation { return nil }) {
 		if step.Earlier > 0 {
 			step.Label = fmt.Sprint(step.Earlier, " earlier")
 		}

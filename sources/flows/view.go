@@ -102,7 +102,7 @@ func NewFolder() *Folder {
 // Apply folds the next event. It reports whether the state of the steps changed.
 func (f *Folder) Apply(e *historypb.HistoryEvent) bool {
 	f.operations.apply(e)
-	changed := f.Run.Apply(e)
+	changed := f.Run.apply(e)
 	start := e.GetWorkflowExecutionStartedEventAttributes()
 	if start != nil && f.Run.Input.Source.Main == "" {
 		f.Foreign = errors.New("the input of the run is not that of a flow")
@@ -128,7 +128,7 @@ func (f *Folder) View(s flow.State, most int) *View {
 		v.Problem = err.Error()
 	}
 	v.flow = def
-	v.Steps = Tree(def, &s, most, func(id string) *Operation { return f.operations.byID[id] })
+	v.Steps = stepTree(def, &s, most, func(id string) *Operation { return f.operations.byID[id] })
 	v.hidden = max(len(s.Steps)-v.begun(), 0)
 	if c := in.Carried; c != nil {
 		v.ChainRun = c.Operation.Generation + 1

@@ -111,7 +111,7 @@ func (f *EventFeed) read(ctx context.Context, id runs.ID, publish func(*EventLog
 	r.tail, r.ended, r.err, r.fresh = nil, false, "", true
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	pages := followPages(ctx, &wg, h, r.index.Last())
+	pages := followPages(ctx, &wg, h, r.index.last())
 	newest := make(chan *EventIndex, 1)
 	wg.Go(func() { r.readNewest(ctx, newest) })
 	pending := make(chan []PendingActivity)
@@ -195,7 +195,7 @@ func (r *eventReader) log() *EventLog {
 	now := r.link.Now()
 	l := r.index.Log(now)
 	l.Reading = !r.ended && r.tail == nil
-	if r.tail != nil && r.tail.Last() > r.index.Last() {
+	if r.tail != nil && r.tail.last() > r.index.last() {
 		l = r.tail.Log(now)
 		l.Reading = !r.ended
 	}

@@ -35,8 +35,8 @@ func NewEventIndex(workflowID, runID string, h *cluster.History) *EventIndex {
 	return x
 }
 
-// Last returns the id of the last event, or 0.
-func (x *EventIndex) Last() int64 {
+// last returns the id of the last event, or 0.
+func (x *EventIndex) last() int64 {
 	if n := len(x.rows); n > 0 {
 		return x.rows[n-1].ID
 	}
@@ -45,7 +45,7 @@ func (x *EventIndex) Last() int64 {
 
 // Append adds events after the last one, in order, and skips known events.
 func (x *EventIndex) Append(events []*historypb.HistoryEvent) {
-	for len(events) > 0 && events[0].GetEventId() <= x.Last() {
+	for len(events) > 0 && events[0].GetEventId() <= x.last() {
 		events = events[1:]
 	}
 	if !x.shared {

@@ -41,7 +41,7 @@ func (w *Walk) Start(closed bool) int {
 // Words says in one line what the event at a position did. It contains untrusted text.
 func (w *Walk) Words(pos int) string {
 	if e := w.Log.Event(w.EventID(pos)); e != nil {
-		return w.Log.Words(e)
+		return w.Log.words(e)
 	}
 	return w.EventType(pos)
 }

@@ -11,8 +11,8 @@ import (
 	"acescope/engine/ace"
 )
 
-// Words says in one line what an event did. It contains untrusted text.
-func (l *EventLog) Words(e *Event) string {
+// words says in one line what an event did. It contains untrusted text.
+func (l *EventLog) words(e *Event) string {
 	if len(e.calls) > 0 && e.Kind == EventTool {
 		return l.callWords(e.calls)
 	}

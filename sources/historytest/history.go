@@ -140,8 +140,8 @@ func (b *Builder) Timer(length time.Duration, id string) int64 {
 	return b.event(length, &historypb.TimerFiredEventAttributes{TimerId: id, StartedEventId: started})
 }
 
-// Child adds a child workflow that completes.
-func (b *Builder) Child(run time.Duration, workflowType, id string, result any) int64 {
+// child adds a child workflow that completes.
+func (b *Builder) child(run time.Duration, workflowType, id string, result any) int64 {
 	execution := &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-" + id}
 	kind := &commonpb.WorkflowType{Name: workflowType}
 	initiated := b.event(0, &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
@@ -312,7 +312,7 @@ func Long(n int) *Builder {
 			b.Timer(30*time.Millisecond, fmt.Sprintf("pace-%d", i))
 		case 11:
 			id := fmt.Sprintf("sub-%d", i)
-			b.Child(40*time.Millisecond, ace.TaskWorkflow, "ace/"+id, ace.TaskResult{TaskID: id})
+			b.child(40*time.Millisecond, ace.TaskWorkflow, "ace/"+id, ace.TaskResult{TaskID: id})
 		}
 	}
 	return b.Close(time.Millisecond, map[string]any{"done": true})

@@ -44,7 +44,7 @@ func ChangeLines(before, now *run.State) (lines []runs.LogLine) {
 		add("status", "process %d", p.PID)
 	}
 	if before.Stop == nil && now.Stop != nil {
-		add("status", "stop %s", StopText(now.Stop))
+		add("status", "stop %s", stopText(now.Stop))
 	}
 	if now.TimedOut && !before.TimedOut {
 		add("error", "time limit exceeded")
@@ -57,7 +57,7 @@ func ChangeLines(before, now *run.State) (lines []runs.LogLine) {
 		if r.Status == run.Failed {
 			kind = "error"
 		}
-		add(kind, "%s", ResultText(r))
+		add(kind, "%s", resultText(r))
 	}
 	if now.Notified != before.Notified && now.Notified != run.NotifiedNone {
 		outcome := "was notified"
@@ -69,8 +69,8 @@ func ChangeLines(before, now *run.State) (lines []runs.LogLine) {
 	return lines
 }
 
-// ResultText describes in one line how a run ended.
-func ResultText(r *run.Result) string {
+// resultText describes in one line how a run ended.
+func resultText(r *run.Result) string {
 	parts := []string{string(r.Status)}
 	if r.Reason != "" {
 		parts[0] += ": " + string(r.Reason)
@@ -194,7 +194,7 @@ func Fields(s *run.State) []Field {
 		{Name: "session", Value: in.SessionID},
 		{Name: "parent", Value: parentText(s)},
 		{Name: "parent run", Value: in.ParentRunID},
-		{Name: "stop", Value: StopText(s.Stop)},
+		{Name: "stop", Value: stopText(s.Stop)},
 		{Name: "ignored", Value: ignoredText(s.Ignored), Bad: true},
 		{Name: "started by", Value: in.By},
 		{Name: "created", At: in.CreatedAt},
@@ -422,8 +422,8 @@ func parentText(s *run.State) string {
 	return in.ParentSessionID + ": " + text
 }
 
-// StopText says who requested a stop and why: "requested by ada: the wrong site". It returns "" for nil.
-func StopText(r *run.StopRequest) string {
+// stopText says who requested a stop and why: "requested by ada: the wrong site". It returns "" for nil.
+func stopText(r *run.StopRequest) string {
 	if r == nil {
 		return ""
 	}

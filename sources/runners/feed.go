@@ -52,14 +52,14 @@ type runnersReader struct {
 }
 
 func (r *runnersReader) askDispatcher(ctx context.Context) {
-	view, err := QueryDispatcher(ctx, r.link.Deps)
+	view, err := queryDispatcher(ctx, r.link.Deps)
 	if ctx.Err() != nil {
 		return
 	}
 	var none *serviceerror.NotFound
 	r.update(func(v *Runners) {
 		v.Absent = errors.As(err, &none)
-		v.NoWorker = NoWorker(err)
+		v.NoWorker = noWorker(err)
 		v.Err = ""
 		switch {
 		case err == nil:
@@ -104,6 +104,6 @@ func (r *runnersReader) listRuns(ctx context.Context) {
 			v.RunsErr = cluster.PlainError(err)
 		}
 		v.Wanted = r.id
-		v.Runs = WithCurrent(v.Runs, v.CurrentRuns(r.id))
+		v.Runs = withCurrent(v.Runs, v.currentRuns(r.id))
 	})
 }

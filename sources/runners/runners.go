@@ -45,8 +45,8 @@ type Runners struct {
 	Updated time.Time
 }
 
-// QueryDispatcher queries the dispatcher, which needs a worker.
-func QueryDispatcher(ctx context.Context, d cluster.Deps) (v runner.View, err error) {
+// queryDispatcher queries the dispatcher, which needs a worker.
+func queryDispatcher(ctx context.Context, d cluster.Deps) (v runner.View, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.QueryTimeout)
 	defer cancel()
 	id := runner.DispatcherID(cmp.Or(d.TaskQueue, ace.TaskQueue))
@@ -58,14 +58,14 @@ func QueryDispatcher(ctx context.Context, d cluster.Deps) (v runner.View, err er
 	return v, answer.Get(&v)
 }
 
-// NoWorker reports whether a query failed because no worker answered, although the server did.
-func NoWorker(err error) bool {
+// noWorker reports whether a query failed because no worker answered, although the server did.
+func noWorker(err error) bool {
 	var early *serviceerror.FailedPrecondition
 	return errors.As(err, &early) || err != nil && cluster.TimedOut(err)
 }
 
-// CurrentRuns returns the ids of a runner's current runs.
-func (r *Runners) CurrentRuns(id string) []string {
+// currentRuns returns the ids of a runner's current runs.
+func (r *Runners) currentRuns(id string) []string {
 	for _, v := range r.View.Runners {
 		if v.ID == id {
 			return v.Runs
@@ -74,9 +74,9 @@ func (r *Runners) CurrentRuns(id string) []string {
 	return nil
 }
 
-// WithCurrent returns the runs of a runner with its current runs first, even if the list does not have them
+// withCurrent returns the runs of a runner with its current runs first, even if the list does not have them
 // yet.
-func WithCurrent(runs []runspkg.Run, held []string) []runspkg.Run {
+func withCurrent(runs []runspkg.Run, held []string) []runspkg.Run {
 	var now, others []runspkg.Run
 	for _, id := range held {
 		at := slices.IndexFunc(runs, func(r runspkg.Run) bool { return r.WorkflowID == run.WorkflowID(id) })

@@ -160,7 +160,7 @@ func TestResetCountsOnce(t *testing.T) {
 			t.Error("the trace repeats a span of the original run")
 		}
 	}
-	if links := c.Spans()[0].Links; len(links) != 1 || string(links[0].TraceId) != string(TraceID(runA)) {
+	if links := c.Spans()[0].Links; len(links) != 1 || string(links[0].TraceId) != string(traceID(runA)) {
 		t.Errorf("links %v, want one to the original", links)
 	}
 }

@@ -18,8 +18,8 @@ import (
 // maxSpans bounds the spans of a run, the earliest ones; the run's span says how many are omitted.
 const maxSpans = 5000
 
-// TraceID returns the trace ID of a run: its run ID, which is a UUID, without hyphens.
-func TraceID(runID string) []byte {
+// traceID returns the trace ID of a run: its run ID, which is a UUID, without hyphens.
+func traceID(runID string) []byte {
 	id, err := hex.DecodeString(strings.ReplaceAll(runID, "-", ""))
 	if err == nil && len(id) == 16 {
 		return id
@@ -126,7 +126,7 @@ func (t *tracer) links() (links []*tracepb.Span_Link) {
 		if runID == "" || runID == t.RunID {
 			return
 		}
-		links = append(links, &tracepb.Span_Link{TraceId: TraceID(runID), SpanId: rootID(runID),
+		links = append(links, &tracepb.Span_Link{TraceId: traceID(runID), SpanId: rootID(runID),
 			Attributes: attributes{"acescope.link": relation, "temporalRunID": runID}.encode()})
 	}
 	link("parent", t.started.GetParentWorkflowExecution().GetRunId())
@@ -193,7 +193,7 @@ func (t *tracer) add(i int) {
 		out.Events = append(out.Events, &tracepb.Span_Event{Name: "started", TimeUnixNano: uint64(s.Run)})
 	}
 	if child := t.steps[s.Event].child.runID; child != "" && s.Kind == histories.SpanChild {
-		out.Links = append(out.Links, &tracepb.Span_Link{TraceId: TraceID(child), SpanId: rootID(child),
+		out.Links = append(out.Links, &tracepb.Span_Link{TraceId: traceID(child), SpanId: rootID(child),
 			Attributes: attributes{"acescope.link": "child", "temporalRunID": child}.encode()})
 	}
 	call, ok := t.calls[s.Event]
@@ -288,7 +288,7 @@ func (call modelCall) describe(list attributes) {
 // span returns a span without attributes. Times are in nanoseconds since 1970; a span never ends before it
 // starts.
 func (t *tracer) span(id, parent []byte, name string, start, end int64) *tracepb.Span {
-	return &tracepb.Span{TraceId: TraceID(t.RunID), SpanId: id, ParentSpanId: parent, Name: clean(name),
+	return &tracepb.Span{TraceId: traceID(t.RunID), SpanId: id, ParentSpanId: parent, Name: clean(name),
 		Kind:              tracepb.Span_SPAN_KIND_INTERNAL,
 		StartTimeUnixNano: uint64(start), EndTimeUnixNano: uint64(max(end, start))}
 }

@@ -117,7 +117,7 @@ func CostsBy(sessions []*Session, by []By, q CostQuery) (rows []Cost, total Cost
 		if !q.selects(s) {
 			continue
 		}
-		for _, d := range s.Days() {
+		for _, d := range s.days() {
 			if !q.selectsDay(s, d) {
 				continue
 			}

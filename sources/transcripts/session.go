@@ -121,7 +121,7 @@ type Agent struct {
 
 // State returns the session's state at a time.
 func (s *Session) State(now time.Time) State {
-	age := now.Sub(s.Touched())
+	age := now.Sub(s.touched())
 	switch {
 	case age < LiveFor, s.Summary.Unfinished && age < WorkingFor:
 		return Live
@@ -131,9 +131,9 @@ func (s *Session) State(now time.Time) State {
 	return Ended
 }
 
-// Touched returns when the session was last active: the time of its last line, but not after
+// touched returns when the session was last active: the time of its last line, but not after
 // its file's time, since clocks may be wrong and files may be copied.
-func (s *Session) Touched() time.Time {
+func (s *Session) touched() time.Time {
 	at := earlier(s.ModTime, s.Summary.Last)
 	for _, a := range s.Agents {
 		if t := earlier(a.ModTime, a.Summary.Last); t.After(at) {

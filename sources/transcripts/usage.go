@@ -33,8 +33,8 @@ func minus(t, u transcript.Totals) transcript.Totals {
 // roundUSD hides rounding errors of sums.
 func roundUSD(usd float64) float64 { return math.Round(usd*1e9) / 1e9 }
 
-// Days returns the usage by day and model of the session and its subagents, without copied lines.
-func (s *Session) Days() []transcript.DayUse {
+// days returns the usage by day and model of the session and its subagents, without copied lines.
+func (s *Session) days() []transcript.DayUse {
 	if len(s.Agents) == 0 && len(s.Inherits.Days) == 0 {
 		return s.Summary.Days
 	}

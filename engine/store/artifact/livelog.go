@@ -178,7 +178,7 @@ type LogError struct {
 }
 
 func (e *LogError) Error() string {
-	if e.Full() {
+	if e.full() {
 		return fmt.Sprintf("the disk is full: the log %s is incomplete", e.Path)
 	}
 	return fmt.Sprintf("the log %s is incomplete: %v", e.Path, e.Err)
@@ -186,8 +186,8 @@ func (e *LogError) Error() string {
 
 func (e *LogError) Unwrap() error { return e.Err }
 
-// Full reports whether the disk or the user's quota is full.
-func (e *LogError) Full() bool {
+// full reports whether the disk or the user's quota is full.
+func (e *LogError) full() bool {
 	return errors.Is(e.Err, syscall.ENOSPC) || errors.Is(e.Err, syscall.EDQUOT)
 }
 

@@ -112,7 +112,7 @@ func TestLogOnFullDisk(t *testing.T) {
 	}
 	for range 2 {
 		var e *LogError
-		if err := l.Line([]byte(`{"b":2}`)); !errors.As(err, &e) || !e.Full() ||
+		if err := l.Line([]byte(`{"b":2}`)); !errors.As(err, &e) || !e.full() ||
 			!strings.Contains(err.Error(), "the disk is full") {
 			t.Errorf("error %v", err)
 		}

@@ -45,7 +45,7 @@ type group struct {
 func (g *group) first() *wait { return g.waits.Front().Value.(*wait) }
 
 func (g *group) matches(r *row) bool {
-	return !r.Gone && r.offer.Meets(g.requirements) && !slices.Contains(g.avoid, r.Queue)
+	return !r.Gone && r.offer.meets(g.requirements) && !slices.Contains(g.avoid, r.Queue)
 }
 
 // compare adds a runner to the able runners if it matches, otherwise removes it.

@@ -114,9 +114,9 @@ func (r Requirements) Merge(other Requirements) (Requirements, error) {
 	return a, nil
 }
 
-// Meets reports whether a runner with the capabilities can execute a run with the
+// meets reports whether a runner with the capabilities can execute a run with the
 // requirements. Both must be normal.
-func (c Capabilities) Meets(r Requirements) bool {
+func (c Capabilities) meets(r Requirements) bool {
 	return c.hasHost(r) && c.hasDir(r) && c.hasType(r) && subset(r.Tags, c.Tags)
 }
 

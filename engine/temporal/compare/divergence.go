@@ -117,12 +117,12 @@ func (d *Diff) sentence(i int, v Divergence) string {
 	case WhatStatus:
 		return fmt.Sprintf("%s ended differently: %s in A, %s in B.", where, p.A.outcome(), p.B.outcome())
 	case WhatError:
-		return fmt.Sprintf("%s failed with different errors: %s in A, %s in B.", where, Brief(p.A.Error),
-			Brief(p.B.Error))
+		return fmt.Sprintf("%s failed with different errors: %s in A, %s in B.", where, brief(p.A.Error),
+			brief(p.B.Error))
 	case WhatOrder:
 		return fmt.Sprintf("%s is in another place.", where)
 	case WhatName:
-		return fmt.Sprintf("%s is %s in A, %s in B.", where, Brief(p.A.Name), Brief(p.B.Name))
+		return fmt.Sprintf("%s is %s in A, %s in B.", where, brief(p.A.Name), brief(p.B.Name))
 	case WhatFacts:
 		return fmt.Sprintf("%s took %.0f ms at attempt %d in A, %.0f ms at attempt %d in B.",
 			where, p.A.DurationMS, p.A.Attempt, p.B.DurationMS, p.B.Attempt)
@@ -191,7 +191,7 @@ func (d *Diff) addForkNote(name string, s *builder) {
 
 func (s *Step) outcome() string {
 	if s.Error != "" {
-		return s.Status + " (" + Brief(s.Error) + ")"
+		return s.Status + " (" + brief(s.Error) + ")"
 	}
 	return s.Status
 }
@@ -200,13 +200,13 @@ func shown(raw json.RawMessage) string {
 	if raw == nil {
 		return "(missing)"
 	}
-	return Brief(string(raw))
+	return brief(string(raw))
 }
 
 const maxBrief = 72
 
-// Brief returns the beginning of a text in one line, without control characters.
-func Brief(s string) string {
+// brief returns the beginning of a text in one line, without control characters.
+func brief(s string) string {
 	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	runes := []rune(strings.Join(words, " "))
 	if len(runes) > maxBrief {

@@ -108,8 +108,8 @@ func (o *Original) fold(
 // Last returns the ID of the last event.
 func (o *Original) Last() int64 { return o.events[len(o.events)-1].GetEventId() }
 
-// Spent returns the usage of a step in the original, or nil if it is not recorded.
-func (o *Original) Spent(step ace.Phase) *ace.Usage {
+// spent returns the usage of a step in the original, or nil if it is not recorded.
+func (o *Original) spent(step ace.Phase) *ace.Usage {
 	for _, st := range o.final.Steps {
 		if st.Phase == step && !st.Reused {
 			return st.Usage

@@ -138,7 +138,7 @@ func (p *Plan) addSteps(o *Original, from place) {
 			p.Reused = append(p.Reused, step)
 			continue
 		}
-		s := Step{Phase: step, Spent: o.Spent(step)}
+		s := Step{Phase: step, Spent: o.spent(step)}
 		if step != ace.PhasePersist {
 			s.Provider = p.Input.ProviderOf(step)
 			s.Model = p.Input.ModelOf(step)

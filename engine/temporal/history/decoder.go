@@ -172,7 +172,7 @@ func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact,
 		fact, ok := d.activity(e.GetActivityTaskCompletedEventAttributes())
 		return fact, ok, nil
 	}
-	if fact, ok := TaskEnded(e); ok {
+	if fact, ok := taskEnded(e); ok {
 		return fact, true, nil
 	}
 	if fact, ok := Closing(e); ok {
@@ -201,9 +201,9 @@ func (d *ExperimentDecoder) activity(a *historypb.ActivityTaskCompletedEventAttr
 	return ace.ExperimentFact{}, false
 }
 
-// TaskEnded returns the fact that the closing event of a child workflow states, or false
+// taskEnded returns the fact that the closing event of a child workflow states, or false
 // for other events.
-func TaskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
+func taskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
 	var f ace.Failure
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:

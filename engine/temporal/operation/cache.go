@@ -33,9 +33,9 @@ type Entry struct {
 	Result
 }
 
-// CacheKey returns the SHA-256, in lower-case hexadecimal, of the canonical JSON of an object
+// cacheKey returns the SHA-256, in lower-case hexadecimal, of the canonical JSON of an object
 // with the type, step, parameters and handler version.
-func CacheKey(t Type, step string, parameters json.RawMessage, version string) (string, error) {
+func cacheKey(t Type, step string, parameters json.RawMessage, version string) (string, error) {
 	data, err := encode(struct {
 		Type       Type            `json:"operation_type"`
 		Step       string          `json:"step"`

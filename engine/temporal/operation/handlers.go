@@ -107,7 +107,7 @@ func (h *Handlers) Handle(t Type, step, version string, do Handler) error {
 	at := place{t, step}
 	switch _, duplicate := h.all[at]; {
 	case !t.known():
-		return fmt.Errorf("handler of step %q: unknown type %q; types are %v", step, t, Types())
+		return fmt.Errorf("handler of step %q: unknown type %q; types are %v", step, t, types())
 	case do == nil:
 		return fmt.Errorf("handler of %s %q is nil", t, step)
 	case duplicate:
@@ -122,7 +122,7 @@ func (h *Handlers) Handle(t Type, step, version string, do Handler) error {
 
 // Register registers the activities that operations run as, one for each type.
 func (h *Handlers) Register(r Registry) {
-	for _, t := range Types() {
+	for _, t := range types() {
 		r.RegisterActivityWithOptions(h.serve, activity.RegisterOptions{Name: t.Activity()})
 	}
 }
@@ -153,7 +153,7 @@ func (h *Handlers) serve(ctx context.Context, req Request) (Result, error) {
 	}
 	out := Result{OperationID: req.OperationID}
 	if req.Cache && h.Cache != nil {
-		if out.CacheKey, err = CacheKey(req.Type, req.Step, req.Parameters, found.version); err != nil {
+		if out.CacheKey, err = cacheKey(req.Type, req.Step, req.Parameters, found.version); err != nil {
 			return Result{}, permanent(TypeBadParameters, "operation %s: the parameters: %v", req.OperationID,
 				err)
 		}

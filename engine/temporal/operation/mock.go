@@ -53,7 +53,7 @@ func (m *Mock) set(key string, answers []any) *Mock {
 
 // Register registers the activities that operations run as.
 func (m *Mock) Register(r Registry) {
-	for _, t := range Types() {
+	for _, t := range types() {
 		r.RegisterActivityWithOptions(m.serve, activity.RegisterOptions{Name: t.Activity()})
 	}
 }

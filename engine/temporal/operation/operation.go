@@ -45,8 +45,8 @@ const (
 	ExternalCall  Type = "external_call"  // calls another system
 )
 
-// Types lists the types of operations.
-func Types() []Type { return []Type{AgentResponse, Action, ExternalCall} }
+// types lists the types of operations.
+func types() []Type { return []Type{AgentResponse, Action, ExternalCall} }
 
 // Activity returns the activity type that operations of this type run as.
 func (t Type) Activity() string { return activityPrefix + string(t) }

@@ -121,7 +121,7 @@ func New(ctx workflow.Context, options ...Option) *Runner {
 		variables: map[string]json.RawMessage{},
 		decided:   map[string]bool{},
 	}
-	for _, t := range Types() {
+	for _, t := range types() {
 		s.defaults[t] = Defaults(t)
 	}
 	for _, o := range options {
@@ -190,7 +190,7 @@ func (r *Runner) prepare(op Operation) prepared {
 	switch {
 	case !op.Type.known():
 		p.err = permanent(TypeBadOperation, "operation %s: unknown type %q; types are %v", id, op.Type,
-			Types())
+			types())
 		return p
 	case op.Step == "":
 		p.err = permanent(TypeBadOperation, "an operation of type %s has no step", op.Type)

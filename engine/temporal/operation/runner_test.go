@@ -225,8 +225,8 @@ func TestS2_16_Canonical(t *testing.T) {
 			t.Errorf("%q: %s", bad, got)
 		}
 	}
-	a, _ := CacheKey(Action, "s", json.RawMessage(`{"a":1,"b":2}`), "v1")
-	b, _ := CacheKey(Action, "s", json.RawMessage(`{"b":2, "a":1}`), "v1")
+	a, _ := cacheKey(Action, "s", json.RawMessage(`{"a":1,"b":2}`), "v1")
+	b, _ := cacheKey(Action, "s", json.RawMessage(`{"b":2, "a":1}`), "v1")
 	keys := map[string]bool{a: true}
 	for _, k := range []struct {
 		t       Type
@@ -235,7 +235,7 @@ func TestS2_16_Canonical(t *testing.T) {
 		version string
 	}{{AgentResponse, "s", `{"a":1,"b":2}`, "v1"}, {Action, "t", `{"a":1,"b":2}`, "v1"},
 		{Action, "s", `{"a":1,"b":3}`, "v1"}, {Action, "s", `{"a":1,"b":2}`, "v2"}} {
-		key, err := CacheKey(k.t, k.step, json.RawMessage(k.p), k.version)
+		key, err := cacheKey(k.t, k.step, json.RawMessage(k.p), k.version)
 		if err != nil || keys[key] {
 			t.Errorf("%+v: %s, %v", k, key, err)
 		}
@@ -426,7 +426,7 @@ func TestOptions(t *testing.T) {
 	if c := m.Calls(); c[0].Cache || !c[1].Cache || c[2].Cache {
 		t.Errorf("%+v", c)
 	}
-	for _, ty := range Types() {
+	for _, ty := range types() {
 		o := Defaults(ty).with(Options{Retry: temporal.RetryPolicy{MaximumAttempts: 2,
 			InitialInterval: time.Minute, NonRetryableErrorTypes: []string{"X"}}})
 		a := o.activity("id")
