@@ -23,7 +23,7 @@ func listOfRuns() *snapshot {
 	s := full(120)
 	describe(s.Runs.Rows)
 	s.Sections = map[string]int64{"": 10_214, `ExecutionStatus="Running"`: 3, `ExitStatus="wrong"`: 398}
-	s.Runs.Recent = runs.RecentOf(s.Runs.Rows, runs.RecentRuns)
+	s.Runs.Recent = runs.RecentOf(s.Runs.Rows)
 	s.Runs.Retries = runs.RetryState{Open: 3, LookedAt: 3, Retrying: 1}
 	s.Facets = &runs.Facets{Query: s.Runs.Query, Counted: noon, List: []runs.Facet{
 		{Attribute: ace.AttrExit, Values: []runs.FacetValue{{Value: "success", Count: 9804},

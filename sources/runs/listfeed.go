@@ -391,7 +391,7 @@ func (r *runsReader) publish() bool {
 		l.Err, l.ErrAt = "", -1
 		l.Retries = r.retries.state()
 		if l.First == 0 {
-			l.Recent = RecentOf(r.rows, RecentRuns)
+			l.Recent = RecentOf(r.rows)
 		}
 	})
 }

@@ -446,13 +446,13 @@ func TestMissingAttributesAreNamed(t *testing.T) {
 func TestRecent(t *testing.T) {
 	runs := append([]Run{simOpen(-1)}, simRuns(200)...)
 	runs = append(runs, Run{Type: ace.ExperimentWorkflow, Close: simStart.Add(time.Hour)})
-	r := RecentOf(runs, 100)
+	r := RecentOf(runs)
 	if r.Runs != 100 || r.Status[ace.Completed] != 75 || r.Verdict[ace.Correct] != 50 ||
 		r.Verdict[ace.Wrong] != 25 || r.Status[ace.Failed] != 25 || r.Sum.Added != 100 ||
 		fmt.Sprintf("%.2f", r.Sum.Usage.CostUSD) != "1.00" || r.P50MS != 2000 {
 		t.Errorf("%+v", r)
 	}
-	if RecentOf(nil, 100) != nil {
+	if RecentOf(nil) != nil {
 		t.Error("something of nothing")
 	}
 }

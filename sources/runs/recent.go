@@ -22,8 +22,8 @@ type Recent struct {
 	P95MS   float64             `json:"p95_ms"`
 }
 
-// LastEnded returns at most n tasks of rows that closed last, newest first.
-func LastEnded(rows []Run, n int) []Run {
+// RecentOf summarizes the [RecentRuns] tasks of rows that closed last; nil if no task has closed.
+func RecentOf(rows []Run) *Recent {
 	var last []Run
 	for _, r := range rows {
 		if r.Type == ace.TaskWorkflow && !r.Open() {
@@ -31,12 +31,7 @@ func LastEnded(rows []Run, n int) []Run {
 		}
 	}
 	slices.SortStableFunc(last, func(a, b Run) int { return b.Close.Compare(a.Close) })
-	return last[:min(len(last), n):min(len(last), n)]
-}
-
-// RecentOf summarizes at most n tasks of rows that closed last; nil if no task has closed.
-func RecentOf(rows []Run, n int) *Recent {
-	last := LastEnded(rows, n)
+	last = last[:min(len(last), RecentRuns)]
 	if len(last) == 0 {
 		return nil
 	}

@@ -326,7 +326,7 @@ func summarize(a *cli.App, ctx context.Context, c client.Client, query string) e
 	if err != nil {
 		return err
 	}
-	r := runs.RecentOf(closed, runs.RecentRuns)
+	r := runs.RecentOf(closed)
 	if r == nil {
 		r = &runs.Recent{Status: map[ace.Status]int{}, Verdict: map[ace.Verdict]int{}}
 	}
