@@ -74,7 +74,7 @@ func TestTasksReviewed(t *testing.T) {
 
 	t.Run("approved", func(t *testing.T) {
 		eventually(t, func() error { // the search attribute lags
-			rows, _, err := runs.ListOnce(t.Context(), e.Client, runs.ReviewQuery, 10, nil)
+			rows, _, err := runs.ListOnce(t.Context(), e.Client, runs.ReviewQuery, 10)
 			if err == nil && (len(rows) != 1 || rows[0].Review == nil || rows[0].Review.Operations != 1) {
 				err = errors.New("the run is not listed as waiting")
 			}

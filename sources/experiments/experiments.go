@@ -68,7 +68,7 @@ func Answers(p *ace.ExperimentProgress) (closed, correct, labeled int) {
 // listed once, with its newest run. An experiment without a workflow has its progress if the list of its
 // tasks contains it.
 func List(ctx context.Context, c client.Client) ([]Experiment, int64, error) {
-	runs, token, err := runspkg.ListOnce(ctx, c, experimentQuery, MaxExperiments, nil)
+	runs, token, err := runspkg.ListOnce(ctx, c, experimentQuery, MaxExperiments)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -178,7 +178,7 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 // read.
 func Find(ctx context.Context, c client.Client, name string) (*ace.ExperimentProgress, error) {
 	query := experimentQuery + " AND WorkflowId = " + strconv.Quote(ace.ExperimentWorkflowID(name))
-	found, _, err := runspkg.ListOnce(ctx, c, query, MaxExperiments, nil)
+	found, _, err := runspkg.ListOnce(ctx, c, query, MaxExperiments)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

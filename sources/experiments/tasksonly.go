@@ -48,7 +48,7 @@ func listTasksOnly(ctx context.Context, c client.Client, known map[string]bool) 
 	}
 	slices.Sort(names)
 	query := tasksQuery(ace.AttrExperiment + " NOT IN (" + strings.Join(names, ", ") + ")")
-	list, token, err := runspkg.ListOnce(ctx, c, query, maxListedTasks, nil)
+	list, token, err := runspkg.ListOnce(ctx, c, query, maxListedTasks)
 	if _, noAttribute := errors.AsType[*serviceerror.InvalidArgument](err); noAttribute {
 		return nil, nil
 	}

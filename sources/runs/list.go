@@ -190,10 +190,9 @@ const (
 	LostRetry = 300 * time.Millisecond
 )
 
-// ListOnce reads one page of the runs that match a query.
-func ListOnce(ctx context.Context, c client.Client, query string, size int, token []byte) ([]Run, []byte,
-	error) {
-	return listPage(ctx, c, query, size, token, cluster.CallTimeout)
+// ListOnce reads the first page of the runs that match a query, and returns the token of the next.
+func ListOnce(ctx context.Context, c client.Client, query string, size int) ([]Run, []byte, error) {
+	return listPage(ctx, c, query, size, nil, cluster.CallTimeout)
 }
 
 func listPage(ctx context.Context, c client.Client, query string, size int, token []byte,

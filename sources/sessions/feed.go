@@ -133,7 +133,7 @@ func (f *ApprovalFeed) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if f.link.Connection().State == cluster.ConnReady {
 			rows, _, err := x.List(ctx, waitingQuery, maxQueried)
-			waiting, _, listErr := runs.ListOnce(ctx, f.link.Client, waitingRuns, maxApprovals, nil)
+			waiting, _, listErr := runs.ListOnce(ctx, f.link.Client, waitingRuns, maxApprovals)
 			if cmp.Or(err, listErr) == nil && ctx.Err() == nil {
 				f.show(rows, waiting)
 			}

@@ -232,7 +232,7 @@ func listReviews(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	defer done()
-	rows, more, err := runs.ListOnce(ctx, e.Client, runs.ReviewQuery, maxReviews, nil)
+	rows, more, err := runs.ListOnce(ctx, e.Client, runs.ReviewQuery, maxReviews)
 	if err != nil {
 		return cli.QueryError(runs.ReviewQuery, err)
 	}
@@ -265,7 +265,7 @@ func reportReviews(a *cli.App, ctx context.Context, e *engine.Engine, workflowID
 	watching.Go(func() {
 		seen := map[string]bool{}
 		for ctx.Err() == nil {
-			rows, _, _ := runs.ListOnce(ctx, e.Client, runs.And(runs.ReviewQuery, of), maxReviews, nil)
+			rows, _, _ := runs.ListOnce(ctx, e.Client, runs.And(runs.ReviewQuery, of), maxReviews)
 			for _, r := range rows { // none if the server cannot list them
 				if !seen[r.RunID] {
 					seen[r.RunID] = true

@@ -34,7 +34,7 @@ func watchRuns(
 	a *cli.App, ctx context.Context, e *engine.Engine, query string,
 	put func(runs.Run) error, ended func(open int) (bool, error),
 ) error {
-	if _, _, err := runs.ListOnce(ctx, e.Client, query, 1, nil); err != nil {
+	if _, _, err := runs.ListOnce(ctx, e.Client, query, 1); err != nil {
 		return cli.QueryError(query, err)
 	}
 	ctx, stop := context.WithCancel(ctx)
