@@ -25,20 +25,16 @@ import (
 
 // ObserveCommand holds the commands on hooks, and commands under the names of the design documents.
 func ObserveCommand(a *cli.App) *cobra.Command {
-	observe := &cobra.Command{
+	temporal := cli.Group(&cobra.Command{Use: "temporal", Short: "Observe runs on Temporal"},
+		withTaskFlag("tail", runs.TailCommand(a), "acescope tail TASK"),
+		withTaskFlag("replay", history.VerifyCommand(a, "replay"), "acescope replay verify TASK"))
+	return cli.Group(&cobra.Command{
 		Use:   "observe",
 		Short: "Observe agents and runs outside acescope",
 		Long: `Claude Code reports its actions through hooks, which install adds to its settings. The hooks write
 to a spool on this machine. An acescope process with workers (serve, run, the console) forwards the
 records to one run per session (docs/guides/observe.md).`,
-	}
-	temporal := &cobra.Command{Use: "temporal", Short: "Observe runs on Temporal"}
-	temporal.AddCommand(
-		withTaskFlag("tail", runs.TailCommand(a), "acescope tail TASK"),
-		withTaskFlag("replay", history.VerifyCommand(a, "replay"), "acescope replay verify TASK"))
-	observe.AddCommand(observeInstallCommand(a), observeUninstallCommand(a), observeStatusCommand(a),
-		temporal)
-	return observe
+	}, observeInstallCommand(a), observeUninstallCommand(a), observeStatusCommand(a), temporal)
 }
 
 // withTaskFlag renames a command, which then takes its task as a flag.

@@ -97,7 +97,7 @@ func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 				if c.HasSubCommands() && len(args) > 0 {
 					return unknownCommand(c, args[0], meant)
 				}
-				return UsageError("%w; usage: %s", err, c.UseLine())
+				return argumentsError(c, check, args, err)
 			}
 			return nil
 		}
@@ -112,7 +112,7 @@ func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 			reason := invalid.Unwrap()
 			var number *strconv.NumError
 			if errors.As(reason, &number) || strings.HasPrefix(reason.Error(), "time: ") {
-				reason = fmt.Errorf("not a valid %s", f.Value.Type())
+				reason = errors.New("must be " + wordsFor(f.Value.Type()))
 			}
 			return UsageError("--%s %q: %w", f.Name, invalid.GetValue(), reason)
 		}
@@ -123,22 +123,69 @@ func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 	}
 }
 
-// checkFlags returns the usage error of required flags that are missing, of flags that exclude each other,
-// and of a flag that took the next one as its path. Cobra also checks the first two, later, but returns
-// errors without a type.
-func checkFlags(cmd *cobra.Command) (err error) {
-	if err := cmp.Or(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
-		return UsageError("%w", err)
+// argumentsError returns the usage error for arguments that check refuses with an error. Cobra's checks count
+// them only.
+func argumentsError(c *cobra.Command, check cobra.PositionalArgs, args []string, err error) error {
+	if _, own := errors.AsType[*ExitError](err); own {
+		return UsageError("%w; usage: %s", err, c.UseLine())
 	}
-	cmd.Flags().Visit(func(f *pflag.Flag) {
+	for n := len(args) - 1; n >= 0; n-- {
+		if check(c, args[:n]) == nil {
+			return UsageError("unexpected argument %q; usage: %s", args[n], c.UseLine())
+		}
+	}
+	return UsageError("an argument is missing; usage: %s", c.UseLine())
+}
+
+// wordsFor describes the values of a type of flags.
+func wordsFor(kind string) string {
+	switch kind {
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a duration such as 90s or 12h"
+	case "float64":
+		return "a number"
+	default:
+		return "a whole number"
+	}
+}
+
+// checkFlags returns the usage error of required flags that are missing, of flags that exclude each other,
+// and of a flag that took the next one as its path. Cobra also checks the first two, later, but its errors
+// have no type and list names like Go does.
+func checkFlags(cmd *cobra.Command) error {
+	var missing []string
+	var excluded, path error
+	set := map[string]string{} // a flag that is set, by the group of its excluding flags
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			if f.Annotations[cobra.BashCompOneRequiredFlag] != nil {
+				missing = append(missing, "--"+f.Name)
+			}
+			return
+		}
+		for _, group := range f.Annotations[exclusiveFlags] {
+			if other := set[group]; other != "" {
+				excluded = UsageError("--%s and --%s exclude each other", other, f.Name)
+			}
+			set[group] = f.Name
+		}
 		value := strings.TrimLeft(f.Value.String(), "[") // of a list
-		if err == nil && pathFlag.MatchString(f.Name) && strings.HasPrefix(value, "--") {
-			err = UsageError("--%s needs a path, not the flag %s; write a path that begins with -- as ./--…",
+		if pathFlag.MatchString(f.Name) && strings.HasPrefix(value, "--") {
+			path = UsageError("--%s needs a path, not the flag %s; write a path that begins with -- as ./--…",
 				f.Name, strings.TrimRight(value, "]"))
 		}
 	})
-	return err
+	if len(missing) > 0 {
+		return UsageError("needs %s; usage: %s", strings.Join(missing, " and "), cmd.UseLine())
+	}
+	return cmp.Or(excluded, path)
 }
+
+// exclusiveFlags is the annotation of a flag with its groups in which the flags exclude each other; see
+// [cobra.Command.MarkFlagsMutuallyExclusive].
+const exclusiveFlags = "cobra_annotation_mutually_exclusive"
 
 // pathFlag matches the names of flags whose values are paths.
 var pathFlag = regexp.MustCompile(`(^|-)(dir|file|path)$|^(junit|output|walk)$`)

@@ -28,3 +28,42 @@ func TestPathFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestArguments checks what errors about arguments and flags say.
+func TestArguments(t *testing.T) {
+	for line, want := range map[string]string{
+		"a":                   "",
+		"":                    "an argument is missing; usage: copy FROM [TO]",
+		"a b c":               `unexpected argument "c"; usage: copy FROM [TO]`,
+		"a --count x":         `--count "x": must be a whole number`,
+		"a --every 1":         `--every "1": must be a duration such as 90s or 12h`,
+		"a --share x":         `--share "x": must be a number`,
+		"a --quick=x":         `--quick "x": must be true or false`,
+		"a --quick --count 1": "--count and --quick exclude each other",
+		"--need a":            "needs --name; usage: copy FROM [TO]",
+	} {
+		cmd := &cobra.Command{Use: "copy FROM [TO]", Args: cobra.RangeArgs(1, 2), SilenceErrors: true,
+			SilenceUsage: true, DisableFlagsInUseLine: true, Run: func(*cobra.Command, []string) {},
+			PreRunE: func(c *cobra.Command, _ []string) error { return checkFlags(c) }}
+		f := cmd.Flags()
+		f.Int("count", 0, "")
+		f.Duration("every", 0, "")
+		f.Float64("share", 0, "")
+		f.Bool("quick", false, "")
+		cmd.MarkFlagsMutuallyExclusive("count", "quick")
+		args := strings.Fields(line)
+		if f.String("name", "", ""); len(args) > 0 && args[0] == "--need" {
+			_ = cmd.MarkFlagRequired("name")
+			args = args[1:]
+		}
+		TypeUsageErrors(cmd, nil)
+		cmd.SetArgs(args)
+		got := ""
+		if err := cmd.Execute(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

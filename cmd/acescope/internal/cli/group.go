@@ -43,7 +43,7 @@ func unknownCommand(group *cobra.Command, name string, meant map[string]string) 
 		command = names[meant[name]] // ls in a group is its list
 	}
 	group.SuggestionsMinimumDistance = 1 + len(name)/5
-	if similar := group.SuggestionsFor(name); command == "" && len(similar) > 0 {
+	if similar := group.SuggestionsFor(name); command == "" && name != "" && len(similar) > 0 {
 		command = strings.TrimSpace(path + " " + strings.Join(similar, " or "))
 	}
 	for _, of := range slices.Sorted(maps.Keys(names)) {

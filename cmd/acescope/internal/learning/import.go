@@ -45,6 +45,10 @@ type importFlags struct {
 
 func ImportCommand(a *cli.App) *cobra.Command {
 	var f importFlags
+	var orders []string
+	for _, o := range series.Orders() {
+		orders = append(orders, string(o))
+	}
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Import run folders, series of snapshots and playbooks of other programs as a branch",
@@ -61,12 +65,11 @@ func ImportCommand(a *cli.App) *cobra.Command {
 			"acescope playbook show finer@best",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(orders, f.order) {
+				return cli.UsageError("--order %q: must be one of %s", f.order, strings.Join(orders, ", "))
+			}
 			return importSeries(a, cmd.Context(), args, f)
 		},
-	}
-	var orders []string
-	for _, o := range series.Orders() {
-		orders = append(orders, string(o))
 	}
 	cmd.Flags().StringVar(&f.branch, "branch", "",
 		"name of the branch (default: the name of the folder or files)")
@@ -77,9 +80,6 @@ func ImportCommand(a *cli.App) *cobra.Command {
 }
 
 func importSeries(a *cli.App, ctx context.Context, paths []string, f importFlags) error {
-	if !slices.Contains(series.Orders(), series.Order(f.order)) {
-		return cli.UsageError("--order %s: must be one of %v", f.order, series.Orders())
-	}
 	r, err := series.Read(paths, series.Order(f.order))
 	switch {
 	case errors.Is(err, series.ErrInput):
