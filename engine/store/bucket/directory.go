@@ -65,7 +65,13 @@ func (d *directory) write(ctx context.Context, key string, content io.Reader,
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Join(d.dir, tmpDir), durable.TempPrefix+"*")
+	tmp := filepath.Join(d.dir, tmpDir)
+	if !d.there && !d.gone() {
+		if err := os.MkdirAll(tmp, 0o700); err != nil {
+			return err
+		}
+	}
+	f, err := os.CreateTemp(tmp, durable.TempPrefix+"*")
 	if err != nil {
 		return err
 	}
