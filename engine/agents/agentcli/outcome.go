@@ -334,14 +334,12 @@ func lastLine(text string) string {
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-var statusShape = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?i)(?:"code"|"status"|"statusCode"|api error|status(?: code)?|http)["':\s]{1,4}([45]\d\d)\b`)
-})
+var statusShape = regexp.MustCompile(
+	`(?i)(?:"code"|"status"|"statusCode"|api error|status(?: code)?|http)["':\s]{1,4}([45]\d\d)\b`)
 
 // statusIn returns the HTTP status that text mentions, or 0.
 func statusIn(text string) int {
-	m := statusShape().FindStringSubmatch(text[:min(len(text), MaxText)])
+	m := statusShape.FindStringSubmatch(text[:min(len(text), MaxText)])
 	if m == nil {
 		return 0
 	}

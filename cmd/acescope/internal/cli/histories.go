@@ -28,9 +28,8 @@ import (
 func OpenRun(
 	a *App, ctx context.Context, name, runID string,
 ) (e *engine.Engine, exec *commonpb.WorkflowExecution, done func(), err error) {
-	if _, valid := runs.SplitName(name + "@" + runID); runID != "" && valid == "" {
-		return nil, nil, nil, UsageError(
-			"--run %q is not a run ID; \"acescope list --json\" has them as run_id", runID)
+	if err := checkRunID(runID); err != nil {
+		return nil, nil, nil, err
 	}
 	e, done, err = a.OpenReadOnly(ctx)
 	if err != nil {
@@ -44,6 +43,14 @@ func OpenRun(
 	exec = run.GetWorkflowExecutionInfo().GetExecution()
 	exec.RunId = cmp.Or(runID, exec.GetRunId())
 	return e, exec, done, nil
+}
+
+// checkRunID returns a usage error for a value of --run that cannot be a run ID.
+func checkRunID(runID string) error {
+	if _, valid := runs.SplitName("task@" + runID); runID != "" && valid == "" {
+		return UsageError("--run %q is not a run ID; \"acescope list --json\" has them as run_id", runID)
+	}
+	return nil
 }
 
 // RunHistory is a history and its source.
@@ -123,6 +130,9 @@ func ReadChain(ctx context.Context, e *engine.Engine, id, runID string) ([]RunHi
 
 // ReadRun reads the history of a run from the server, by default of the newest run of id.
 func ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (RunHistory, error) {
+	if err := checkRunID(runID); err != nil {
+		return RunHistory{}, err
+	}
 	run, err := runs.Resolve(ctx, e.Client, id)
 	if err != nil {
 		return RunHistory{}, err

@@ -207,7 +207,7 @@ func (v *verification) sortArgs(args []string) error {
 	return nil
 }
 
-// query matches the runs of one of the queries, of any workflow type.
+// query matches the runs of one of the queries.
 func (v *verification) query() string {
 	query := strings.Join(v.queries, ") OR (")
 	if len(v.queries) > 1 {
@@ -216,7 +216,7 @@ func (v *verification) query() string {
 	if slices.ContainsFunc(v.queries, func(q string) bool { return strings.TrimSpace(q) == "" }) {
 		query = "" // the query matches all runs
 	}
-	return sourceruns.OfAnyType(query)
+	return query
 }
 
 // count returns the number of sources, or 0 if the server cannot count the runs.
@@ -225,7 +225,7 @@ func (v *verification) count(ctx context.Context) int64 {
 	if !v.lists() {
 		return n
 	}
-	listed, err := sourceruns.Count(ctx, v.engine.Client, v.query())
+	listed, err := sourceruns.Count(ctx, v.engine.Client, sourceruns.OfAnyType(v.query()))
 	if err != nil || listed < 0 {
 		return 0 // listing the runs returns the error
 	}
@@ -270,7 +270,8 @@ func (v *verification) sources(ctx context.Context, add func(source) error) erro
 	if !v.lists() {
 		return nil
 	}
-	err := sourceruns.List(ctx, v.engine.Client, v.query(), 0, func(r sourceruns.Run) error {
+	query := sourceruns.OfAnyType(v.query())
+	err := sourceruns.List(ctx, v.engine.Client, query, 0, func(r sourceruns.Run) error {
 		return add(func(ctx context.Context) []VerdictLine { return v.verifyListed(ctx, r) })
 	})
 	return cli.QueryError(v.query(), err)

@@ -14,8 +14,10 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/fork"
+	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
+	"acescope/theme"
 )
 
 // ActionLine reports a change of a run.
@@ -59,7 +61,7 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 		info := r.GetWorkflowExecutionInfo()
 		id, status := info.GetExecution().GetWorkflowId(), info.GetStatus()
 		if !x.closed && status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			return fmt.Errorf("%s is closed already (%s)", id, status)
+			return fmt.Errorf("%s is closed already: %s", id, theme.Styles{}.Status(string(history.StatusOf(status))).Word)
 		}
 		found = append(found, runs.ID{WorkflowID: id, RunID: info.GetExecution().GetRunId()})
 	}
