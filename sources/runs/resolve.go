@@ -70,11 +70,13 @@ func newestIn(ctx context.Context, c client.Client, sessionID string) (workflowI
 	return workflowID
 }
 
-// near returns up to three similar task ids of the newest runs.
+// near returns up to three similar ids of the newest tasks and experiments.
 func near(ctx context.Context, c client.Client, id string) []string {
 	var ids []string
 	_ = List(ctx, c, "", PageSize, func(r Run) error {
-		ids = append(ids, r.TaskID)
+		if name := cmp.Or(r.TaskID, r.Experiment); name != "" {
+			ids = append(ids, name)
+		}
 		return nil
 	})
 	return Near(id, ids)
