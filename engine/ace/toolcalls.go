@@ -117,7 +117,10 @@ func (m *marks) ended(accepted bool) bool { return m.Ended || m.Asked && !accept
 func compare(a, b *entry) int { return compareCalls(&a.now.Invocation, &b.now.Invocation) }
 
 func compareCalls(a, b *Invocation) int {
-	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	if c := a.At.Compare(b.At); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.ID, b.ID)
 }
 
 // newFact resets what the last fact changed.
@@ -258,6 +261,9 @@ func (l *ToolCalls) put(c *entry) {
 	} else {
 		tally(l.skills, l.calls.get(c.number).now, -1)
 	}
+	if u, known := l.skills[c.now.Name]; known {
+		c.now.Name = u.Name // calls share the text, which usage looks up for each call
+	}
 	l.calls.set(c)
 	l.touched = append(l.touched, c.number)
 	tally(l.skills, c.now, 1)
@@ -266,7 +272,7 @@ func (l *ToolCalls) put(c *entry) {
 // tally adds a call to the counts of its skill, or with sign -1 removes it.
 func tally(skills map[string]SkillUsage, c Call, sign int) {
 	u := skills[c.Name]
-	u.Name = c.Name
+	u.Name = cmp.Or(u.Name, c.Name)
 	u.Calls += sign
 	switch {
 	case !c.Accepted:
@@ -293,9 +299,9 @@ func (l *ToolCalls) clone() ToolCalls {
 
 // SkillUsage answers [QuerySkills].
 func (l *ToolCalls) SkillUsage() SkillAnswer {
-	list := l.sorted()
+	skills, recent := l.usage()
 	return SkillAnswer{
-		Skills: l.usage(), Total: l.total(), Recent: callsOf(list[max(0, len(list)-RecentCalls):]),
+		Skills: skills, Total: l.total(), Recent: callsOf(recent),
 		Other: maps.Clone(l.other), Commands: maps.Clone(l.commands),
 		Dropped: l.dropped, Unreadable: l.unreadable,
 	}
@@ -317,7 +323,7 @@ func (l *ToolCalls) NewCommands() []ToolEvent { return l.typed }
 // total returns the number of known calls, with or without details.
 func (l *ToolCalls) total() int { return l.calls.n + len(l.past.calls) }
 
-// sorted returns all calls by time and ID. They mostly arrive in that order.
+// sorted returns all calls by time and ID.
 func (l *ToolCalls) sorted() []*entry {
 	list := make([]*entry, l.calls.n)
 	for i := range list {
@@ -357,14 +363,21 @@ func callsOf(list []*entry) []Call {
 	return calls
 }
 
-// usage returns the usage of each skill, by name.
-func (l *ToolCalls) usage() []SkillUsage {
+// usage returns the usage of each skill, by name, and the latest [RecentCalls] calls. It walks the calls once
+// and from the last to arrive: most of the others are then too old to be recent.
+func (l *ToolCalls) usage() (list []SkillUsage, recent []*entry) {
 	times := l.pastTimes()
-	for i := range l.calls.n {
+	for i := l.calls.n - 1; i >= 0; i-- {
 		c := l.calls.get(int32(i))
 		times[c.now.Name].add(&c.now)
+		if len(recent) == RecentCalls && compare(c, recent[0]) < 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(recent, c, compare)
+		recent = slices.Insert(recent, at, c)
+		recent = recent[max(len(recent)-RecentCalls, 0):]
 	}
-	list := l.SkillCounts()
+	list = l.SkillCounts()
 	for i := range list {
 		u := &list[i]
 		t := times[u.Name]
@@ -377,15 +390,15 @@ func (l *ToolCalls) usage() []SkillUsage {
 			u.LastError = t.error.Error
 		}
 	}
-	return list
+	return list, recent
 }
 
 // pastTimes returns a copy of the times of each skill before the run was continued.
 func (l *ToolCalls) pastTimes() map[string]*callTimes {
 	times := make(map[string]*callTimes, len(l.skills))
-	for name := range l.skills {
+	for name, u := range l.skills {
 		t := l.past.skills[name]
-		t.durations = slices.Clone(t.durations)
+		t.durations = append(make([]float64, 0, u.Calls), t.durations...)
 		times[name] = &t
 	}
 	return times
