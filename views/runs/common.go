@@ -20,6 +20,7 @@ type common struct {
 	rows   *runs.Run // first of the compared rows
 	count  int
 	at     time.Time         // when they were compared
+	next   int               // first of the rows to compare next, of more than manyRows
 	values map[string]string // the value that all rows have, by column
 	varied map[string]bool   // columns whose values differed
 	lead   string            // words that the subjects begin with, "" for none
@@ -35,7 +36,8 @@ const commonRows = 3
 // maxNameWidth is the largest width of a run's name beside a subject.
 const maxNameWidth = 30
 
-// A list of more than manyRows is compared only every compareEvery: its rows may change many times a second.
+// A list of more than manyRows may change many times a second. It is compared part by part, all of it every
+// compareEvery.
 const (
 	manyRows     = 1000
 	compareEvery = 5 * time.Second
@@ -50,12 +52,11 @@ func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 	if len(rows) == 0 || c.rows == &rows[0] && c.count == len(rows) && c.query == list.Query {
 		return false
 	}
-	if c.query == list.Query && c.varied != nil && len(rows) > manyRows && now.Sub(c.at) < compareEvery {
-		return false
-	}
-	before := *c
+	before, part := *c, rows
 	if c.varied == nil || c.query != list.Query {
 		*c = common{query: list.Query, varied: map[string]bool{}}
+	} else if len(rows) > manyRows {
+		part = c.part(rows, now.Sub(c.at))
 	}
 	c.rows, c.count, c.at = &rows[0], len(rows), now
 	c.values = map[string]string{}
@@ -63,7 +64,12 @@ func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 		if column.changes || c.varied[column.ID] {
 			continue
 		}
-		value, ok := commonValue(rows, column, now, s)
+		value, known := before.values[column.ID]
+		compared := part
+		if !known || len(part) == len(rows) {
+			value, compared = column.Cell(rows[0], now, s), rows
+		}
+		value, ok := commonValue(value, compared, column, now, s)
 		c.varied[column.ID] = !ok
 		if ok && (value == "" || len(rows) >= commonRows) {
 			c.values[column.ID] = value
@@ -72,14 +78,25 @@ func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 	if len(rows) >= 2*c.leadRows {
 		c.lead, c.leadRows = leadOf(rows, c.lead), len(rows)
 	}
-	for i := range rows {
+	for i := range part {
 		if c.nameWidth >= maxNameWidth {
 			break
 		}
-		c.nameWidth = max(c.nameWidth, min(text.Width(console.NameOf(rows[i]))+forkWidth(rows[i]),
+		c.nameWidth = max(c.nameWidth, min(text.Width(console.NameOf(part[i]))+forkWidth(part[i]),
 			maxNameWidth))
 	}
 	return c.lead != before.lead || c.nameWidth != before.nameWidth || !maps.Equal(c.values, before.values)
+}
+
+// part returns the rows to compare after a time, in turn.
+func (c *common) part(rows []runs.Run, after time.Duration) []runs.Run {
+	share := min(max(float64(after)/float64(compareEvery), 0), 1)
+	if c.next >= len(rows) || share == 1 {
+		c.next = 0
+	}
+	first := c.next
+	c.next = min(first+1+int(share*float64(len(rows))), len(rows))
+	return rows[first:c.next]
 }
 
 // forkWidth is the width of the sign before the name of a fork.
@@ -87,12 +104,11 @@ func forkWidth(r runs.Run) int {
 	return widget.If(r.Fork == nil, 0, 2)
 }
 
-// commonValue returns the text of a column if it is the same in all rows. A number may be missing in some
-// rows.
-func commonValue(rows []runs.Run, c Column, now time.Time, s theme.Styles) (value string, ok bool) {
-	value = c.Cell(rows[0], now, s)
-	for i := range rows[1:] {
-		next := c.Cell(rows[1+i], now, s)
+// commonValue returns the text of a column if it is the same in all rows, value in those before. A number may
+// be missing in some rows.
+func commonValue(value string, rows []runs.Run, c Column, now time.Time, s theme.Styles) (string, bool) {
+	for i := range rows {
+		next := c.Cell(rows[i], now, s)
 		switch {
 		case next == value, c.right && next == s.Glyphs.Dash:
 		case c.right && value == s.Glyphs.Dash:

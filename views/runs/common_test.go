@@ -53,6 +53,32 @@ func TestCommonColumns(t *testing.T) {
 	}
 }
 
+// TestCommonColumnsOfManyRows checks that another value in a long list is found before the whole list is
+// compared again, without comparing all rows at each change.
+func TestCommonColumnsOfManyRows(t *testing.T) {
+	s := theme.NoColor().Styles(theme.Unicode())
+	var c common
+	at := time.Unix(100, 0)
+	look := func(rows []runs.Run) bool {
+		c.look(&runs.RunList{Rows: rows}, at, s)
+		return slices.Contains(c.shared(s.Glyphs), "m")
+	}
+	look(tasks(2 * manyRows))
+	other := tasks(2 * manyRows)
+	other[2*manyRows-1].Model = "n"
+	at = at.Add(compareEvery / 4)
+	if !look(other) {
+		t.Error("all rows were compared")
+	}
+	for range 3 {
+		at = at.Add(compareEvery / 4)
+		look(slices.Clone(other))
+	}
+	if look(slices.Clone(other)) {
+		t.Error("the other value was not found")
+	}
+}
+
 func TestLead(t *testing.T) {
 	rows := tasks(4)
 	lead := leadOf(rows, "")
