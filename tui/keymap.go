@@ -86,17 +86,20 @@ func (k *keymap) allowed(list []Binding) []Binding {
 // everywhere lists the global bindings with the keys that the view's own bindings do not use. A
 // binding without such a key is left out.
 func (k *keymap) everywhere(own []Binding) []Binding {
-	used := map[string]bool{}
+	taken := map[string]bool{}
 	for _, b := range own {
 		for _, key := range k.keysOf(b) {
-			used[key] = true
+			taken[key] = true
 		}
 	}
-	var out []Binding
-	for _, b := range k.withKeys(k.global) {
-		had := len(b.Keys)
-		b.Keys = slices.DeleteFunc(slices.Clone(b.Keys), func(key string) bool { return used[key] })
-		if len(b.Keys) > 0 || had == 0 {
+	isTaken := func(key string) bool { return taken[key] }
+	out := make([]Binding, 0, len(k.global))
+	for _, b := range k.global {
+		keys := k.keysOf(b)
+		if b.Keys = keys; slices.ContainsFunc(keys, isTaken) {
+			b.Keys = slices.DeleteFunc(slices.Clone(keys), isTaken)
+		}
+		if len(b.Keys) > 0 || len(keys) == 0 {
 			out = append(out, b)
 		}
 	}
@@ -105,7 +108,7 @@ func (k *keymap) everywhere(own []Binding) []Binding {
 
 // bindings lists a view's own bindings and the global ones, in order of precedence.
 func (k *keymap) bindings(own []Binding) []Binding {
-	return append(k.withKeys(own), k.everywhere(own)...)
+	return slices.Concat(k.withKeys(own), k.everywhere(own))
 }
 
 // active is [keymap.bindings] without those that read-only mode disables.
