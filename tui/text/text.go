@@ -58,9 +58,14 @@ func Lines(s string) []string {
 
 // Wrap returns s as safe lines of at most width cells.
 func Wrap(s string, width int) []string {
+	width = max(width, 1)
 	var out []string
 	for _, l := range Lines(s) {
-		out = append(out, strings.Split(ansi.Wrap(l, max(width, 1), ""), "\n")...)
+		if len(l) <= width && plain(l) { // most lines, which need no search for graphemes
+			out = append(out, l)
+			continue
+		}
+		out = append(out, strings.Split(ansi.Wrap(l, width, ""), "\n")...)
 	}
 	return out
 }

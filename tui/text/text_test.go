@@ -1,10 +1,13 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 func TestSafe(t *testing.T) {
@@ -61,6 +64,18 @@ func TestWrapKeepsTheText(t *testing.T) {
 	joined := strings.Join(strings.Fields(strings.Join(Wrap(in, 7), " ")), " ")
 	if joined != "one two three four five six" {
 		t.Errorf("wrapped text reads %q", joined)
+	}
+}
+
+// TestWrapOfLinesThatFit checks that lines that are not wrapped are the same as those of the wrapper.
+func TestWrapOfLinesThatFit(t *testing.T) {
+	for _, in := range []string{"", " ", "  a", "a  ", "a-b", "-a -b - ", "one  two-", "~"} {
+		for width := max(len(in), 1); width < len(in)+3; width++ {
+			want := strings.Split(ansi.Wrap(in, width, ""), "\n")
+			if got := Wrap(in, width); !slices.Equal(got, want) {
+				t.Errorf("%q in %d cells: %q, not %q", in, width, got, want)
+			}
+		}
 	}
 }
 
