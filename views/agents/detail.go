@@ -23,6 +23,9 @@ import (
 type detail struct {
 	*Agents
 	console.Reader
+	tailOf    *transcripts.Conversation // that tailLines were drawn from, with this width and these styles
+	tailWidth int
+	tailLines []string
 }
 
 // shownSession is the session that the lines were written from.
@@ -37,7 +40,14 @@ type shownSession struct {
 // tailEntries is the number of last entries shown of a conversation.
 const tailEntries = 40
 
-func newDetail(a *Agents) *detail { return &detail{a, console.NewReader("Session", a.location)} }
+func newDetail(a *Agents) *detail {
+	return &detail{Agents: a, Reader: console.NewReader("Session", a.location)}
+}
+
+func (v *detail) SetStyles(s theme.Styles) {
+	v.Reader.SetStyles(s)
+	v.tailOf = nil
+}
 
 func (v *detail) Title() string {
 	if r, ok := v.Row(); ok {
@@ -111,10 +121,14 @@ func (v *detail) tail(w sessionWriter) {
 	if c.Err != "" {
 		w.Prose(" "+w.S.Glyphs.Failed+" ", w.S.Error, c.Err)
 	}
-	p := entryPainter{s: v.Styles, width: v.Width, loc: v.location}
-	for _, e := range c.Entries[from:] {
-		w.Lines = append(w.Lines, p.lines(e, false)...)
+	if v.tailOf != c || v.tailWidth != v.Width {
+		v.tailOf, v.tailWidth, v.tailLines = c, v.Width, nil
+		p := entryPainter{s: v.Styles, width: v.Width, loc: v.location}
+		for _, e := range c.Entries[from:] {
+			v.tailLines = append(v.tailLines, p.lines(e, false)...)
+		}
 	}
+	w.Lines = append(w.Lines, v.tailLines...)
 }
 
 // sessionWriter writes the facts of a session.
