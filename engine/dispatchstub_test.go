@@ -159,12 +159,15 @@ func (env *dispatchEnv) received(id string) (h runMessages, err error) {
 // waitReceived waits until a run received the expected messages.
 func (env *dispatchEnv) waitReceived(id string, ok func(runMessages) bool) (h runMessages) {
 	env.t.Helper()
-	eventually(env.t, func() (err error) {
+	err := poll(func() (err error) {
 		if h, err = env.received(id); err == nil && !ok(h) {
-			err = fmt.Errorf("run %s received %+v; the dispatcher has %+v", id, h, env.view())
+			err = errNotYet
 		}
 		return err
 	})
+	if err != nil {
+		env.t.Fatalf("run %s received %+v: %v; the dispatcher has %+v", id, h, err, env.view())
+	}
 	return h
 }
 

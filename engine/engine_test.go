@@ -385,14 +385,16 @@ func eventually(t *testing.T, ok func() error) {
 	}
 }
 
-// poll calls ok until it returns nil, and returns its last error when patience ends. The pauses grow, because
-// many conditions are asked of a server that other tests share the processors with.
+// poll calls ok until it returns nil, and returns its last error when patience ends. The pauses grow, and are
+// longer than a call takes, because other tests share the processors and the server.
 func poll(ok func() error) (err error) {
 	pause := 10 * time.Millisecond
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pause) {
+	for start := time.Now(); time.Since(start) < patience; {
+		asked := time.Now()
 		if err = ok(); err == nil {
 			return nil
 		}
+		time.Sleep(max(pause, 4*time.Since(asked)))
 		pause = min(pause*5/4, 100*time.Millisecond)
 	}
 	return err

@@ -144,7 +144,7 @@ func (s *runEnv) startRunner(m member) {
 func (s *runEnv) waitFor(ok func() error) {
 	s.t.Helper()
 	if err := poll(ok); err != nil {
-		s.t.Fatalf("%v\n%s", err, s.logs())
+		s.t.Fatalf("%v\n%+v\n%s", err, s.view(), s.logs())
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *runEnv) waitRun(in run.Input, ok func(run.State) bool) (st run.State) {
 	s.waitFor(func() (err error) {
 		if st, err = s.runs.State(s.t.Context(), in.RunID); err == nil && !ok(st) {
 			data, _ := json.Marshal(st)
-			err = fmt.Errorf("run %s did not reach the expected state: %s\n%+v", in.RunID, data, s.view())
+			err = fmt.Errorf("run %s did not reach the expected state: %s", in.RunID, data)
 		}
 		return err
 	})

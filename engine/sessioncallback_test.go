@@ -202,11 +202,7 @@ func TestTwoThousandCallbacks(t *testing.T) {
 		h.startCaller(id, true, "callback")
 	}
 	// a session continues as new from 3,500 events on (maxHistory in engine/workflows)
-	for h.historyLength("s") < 1800 {
-		if _, err := h.Receive(t.Context(), "s", session.Receive{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	h.growHistory("s", 1800)
 	text := strings.Repeat("the result of the run ", 30)
 	errs := make(chan error, 8)
 	for lane := range cap(errs) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli/agentclitest"
@@ -364,6 +366,24 @@ func (h *sessionEnv) historyLength(id string) int64 {
 	return d.GetWorkflowExecutionInfo().GetHistoryLength()
 }
 
+// growHistory sends a session signals that it ignores until its history has at least that many events. A
+// signal adds at most 4 events.
+func (h *sessionEnv) growHistory(id string, events int64) {
+	h.t.Helper()
+	for left := events - h.historyLength(id); left > 0; left = events - h.historyLength(id) {
+		var all errgroup.Group
+		all.SetLimit(8)
+		for range left/4 + 1 {
+			all.Go(func() error {
+				return h.Client.SignalWorkflow(h.t.Context(), session.WorkflowID(id), "", "ignored", nil)
+			})
+		}
+		if err := all.Wait(); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
 // TestSessionContinues kills the worker when a session continues as new.
 func TestSessionContinues(t *testing.T) {
 	t.Parallel()
@@ -376,13 +396,7 @@ func TestSessionContinues(t *testing.T) {
 		return err
 	}
 	// A session continues as new from 3,500 events on (maxHistory in engine/workflows).
-	for h.historyLength("s") < 3380 {
-		for range 10 {
-			if err := receive(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	h.growHistory("s", 3380)
 	const many = 60
 	errs := make(chan error, many)
 	for range many {

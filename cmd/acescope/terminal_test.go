@@ -112,7 +112,7 @@ func (t *terminal) until(what string, ok func(screen string) bool) {
 		case err := <-t.ended:
 			t.ended <- err
 			t.t.Fatalf("the console ended (%v) before it %s:\n%s", err, what, t.screen.String())
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
