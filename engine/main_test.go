@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"acescope/engine"
-	"acescope/engine/agents/agentcli/agentclitest"
 	"acescope/engine/agents/session/host"
 	"acescope/engine/store/bucket/buckettest"
 	"acescope/engine/temporal/server"
@@ -48,7 +47,6 @@ const testsPerProcessor = 4
 const plantedKey = "planted-Zx81-very-secret-value"
 
 func TestMain(m *testing.M) {
-	agentclitest.Main()
 	name := os.Getenv(programEnv)
 	if name == "" {
 		os.Exit(runTests(m))

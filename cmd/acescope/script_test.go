@@ -19,7 +19,6 @@ import (
 const testsPerProcessor = 3
 
 func TestMain(m *testing.M) {
-	agentclitest.Main()
 	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}

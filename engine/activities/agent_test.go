@@ -21,7 +21,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	agentclitest.Main()
 	goleak.VerifyTestMain(m)
 }
 

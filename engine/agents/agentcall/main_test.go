@@ -14,7 +14,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	agentclitest.Main()
 	goleak.VerifyTestMain(m)
 }
 

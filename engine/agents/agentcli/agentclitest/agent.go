@@ -1,16 +1,9 @@
 //go:build unix
 
 // Package agentclitest provides stand-ins for the agent CLIs (claude, codex, gemini, opencode)
-// in tests: the test's own binary, started under their names, prints their streams and behaves
-// like them. Only tests may import it.
-//
-// A package that uses it calls [Main] first in its TestMain, makes an [Agent] with [New], and
-// runs [Agent.Binary] instead of the CLI:
-//
-//	func TestMain(m *testing.M) {
-//		agentclitest.Main()
-//		os.Exit(m.Run())
-//	}
+// in tests: a small program, started under their names, prints their streams and behaves like
+// them. Only tests may import it. A test makes an [Agent] with [New] and runs [Agent.Binary]
+// instead of the CLI.
 //
 // The instruction decides what the agent does. By default it answers "reply N to: TEXT", where
 // N is the number of the turn in the session. After "SCENARIO:" follow steps, separated by
@@ -68,8 +61,6 @@ import (
 	"regexp"
 	"testing"
 	"time"
-
-	"acescope/engine/agents/transcript"
 )
 
 // Agent is a stand-in, as its test sees it.
@@ -115,12 +106,12 @@ func New(t testing.TB, cli string) *Agent {
 			t.Fatal(err)
 		}
 	}
-	self, err := os.Executable()
+	program, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{cli, childName} {
-		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
+		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,7 +164,7 @@ func transcriptPath(config, workingDir, session string) string {
 		workingDir = real
 	}
 	slug := notAlphanumeric.ReplaceAllString(workingDir, "-")
-	return filepath.Join(config, "projects", slug, session+transcript.Ext)
+	return filepath.Join(config, "projects", slug, session+".jsonl")
 }
 
 // Open opens a gate for good.

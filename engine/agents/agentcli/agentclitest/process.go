@@ -14,11 +14,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"text/template"
 	"time"
-
-	"acescope/engine/agents/session"
 )
 
 //go:embed streams.tmpl
@@ -45,25 +44,39 @@ var exitCode int
 // childName is the name of the stand-in's own children.
 const childName = "stand-in-child"
 
-// Main runs the stand-in and does not return if this process was started as one. Otherwise it
-// does nothing.
+// environment is that of the test program before tests change it.
+var environment = os.Environ()
+
+// program builds the program of the stand-ins next to that of the test, which would start many times slower
+// where it links the Temporal server.
+var program = sync.OnceValues(func() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(filepath.Dir(self), "stand-in")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", path,
+		"acescope/engine/agents/agentcli/agentclitest/standin")
+	build.Env = environment
+	out, err := build.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the stand-in: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// Main is the main function of the program.
 func Main() {
 	name := filepath.Base(os.Args[0])
 	if name == childName {
 		waitForEnd(filepath.Dir(os.Args[0]))
 	}
 	path, err := exec.LookPath(os.Args[0])
-	if err != nil || versions[name] == "" {
-		return
-	}
+	check(err)
 	dir, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
-		return
-	}
+	check(err)
 	data, err := os.ReadFile(filepath.Join(dir, settingsFile))
-	if err != nil {
-		return
-	}
+	check(err)
 	p := &process{cli: name, dir: dir, flags: map[string]string{}, signals: make(chan os.Signal, 4)}
 	check(json.Unmarshal(data, &p.settings))
 	os.Exit(p.run())
@@ -264,4 +277,9 @@ func appendLine(path string, v any) {
 // now returns the time in the format of the CLIs.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
-func newUUID() string { return session.UUID(rand.Text()) }
+func newUUID() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
