@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -67,6 +68,10 @@ func runTests(m *testing.M) int {
 	defer os.RemoveAll(config)
 	env := buckettest.Credentials()
 	env["CLAUDE_CONFIG_DIR"], env["ANTHROPIC_API_KEY"] = config, plantedKey
+	// The python3 of pyenv is a script that starts 20 programs.
+	if python, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {
+		env["PATH"] = filepath.Dir(string(python)) + string(os.PathListSeparator) + os.Getenv("PATH")
+	}
 	for name, value := range env {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
