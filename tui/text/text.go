@@ -84,8 +84,8 @@ func plain(s string) bool {
 // invisibly changes how its neighbors are drawn or measured. Emoji modifiers and joiners are
 // included, since terminals disagree about the width of their combinations.
 func Hidden(r rune) bool {
-	switch {
-	case r >= 0x20 && r < 0x7f, r > 0xad && r < 0x300, r >= 0x2500 && r < 0x27c0: // the most frequent ones first
+	switch { // the most frequent ones first
+	case r >= 0x20 && r < 0x7f, r > 0xad && r < 0x300, r >= 0x2500 && r < 0x27c0:
 		return false
 	case r < 0x20, r >= 0x7f && r < 0xa0:
 		return true

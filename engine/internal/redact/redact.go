@@ -123,8 +123,8 @@ var ofProcess struct {
 	redactor *Redactor
 }
 
-// OfProcess returns the redactor for the secrets in the environment of the process. Its callers share it, because
-// building one costs a millisecond and 200 KB.
+// OfProcess returns the redactor for the secrets in the environment of the process. Callers share
+// it: building one costs a millisecond and 200 KB.
 func OfProcess() *Redactor {
 	o := &ofProcess
 	o.Lock()
