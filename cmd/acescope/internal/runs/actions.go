@@ -61,7 +61,8 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 		info := r.GetWorkflowExecutionInfo()
 		id, status := info.GetExecution().GetWorkflowId(), info.GetStatus()
 		if !x.closed && status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			return fmt.Errorf("%s is closed already: %s", id, theme.Styles{}.Status(string(history.StatusOf(status))).Word)
+			word := theme.Styles{}.Status(string(history.StatusOf(status))).Word
+			return fmt.Errorf("%s is closed already: %s", id, word)
 		}
 		found = append(found, runs.ID{WorkflowID: id, RunID: info.GetExecution().GetRunId()})
 	}
