@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/temporal/history"
@@ -56,7 +58,8 @@ func Drain(iter client.HistoryEventIterator, fn func(*historypb.HistoryEvent) er
 	return nil
 }
 
-// PlainError returns the text of an error in one line, without gRPC's wrapping.
+// PlainError returns the text of an error in one line, without gRPC's wrapping, and without the position of an
+// error in a query: the server counts in a longer query than the user's. See [QueryErrorAt].
 func PlainError(err error) string {
 	if err == nil {
 		return ""
@@ -64,6 +67,9 @@ func PlainError(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if _, after, ok := strings.Cut(text, "desc = "); ok {
 		text = after
+	}
+	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); invalid {
+		text, _, _ = strings.Cut(text, " at position ")
 	}
 	if text == context.DeadlineExceeded.Error() {
 		return "no answer in time"

@@ -227,9 +227,8 @@ func QueryError(query string, err error) error {
 	if query == "" || !errors.As(err, &invalid) {
 		return err
 	}
-	text := ace.Cut(OneLine(invalid), maxQuoted)
+	text := ace.Cut(SafeText(cluster.PlainError(invalid)), maxQuoted)
 	if at := cluster.QueryErrorAt(query, err); at >= 0 {
-		text, _, _ = strings.Cut(text, " at position ") // in a longer query
 		return UsageError("query, column %d, at %q: %s", at+1, ace.Cut(query[at:], maxQuoted), text)
 	}
 	return UsageError("query %q: %s", ace.Cut(query, maxQuoted), text)
