@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // price is the cost of a message of the model in dollars: 120 tokens in, 40 of them read from
@@ -55,7 +57,7 @@ func (p *process) claude() int {
 		return c.stream()
 	}
 	text, _ := io.ReadAll(os.Stdin)
-	return c.turn(newUUID(), strings.TrimSuffix(string(text), "\n"))
+	return c.turn(uuid.NewString(), strings.TrimSuffix(string(text), "\n"))
 }
 
 // open starts a new session or resumes one.
@@ -75,14 +77,14 @@ func (c *claude) open() (code int) {
 	check(err)
 	config := cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(c.dir, configDir))
 	resume := c.flags["resume"]
-	c.session = cmp.Or(resume, c.flags["session-id"], newUUID())
+	c.session = cmp.Or(resume, c.flags["session-id"], uuid.NewString())
 	log, exists := loadSession(transcriptPath(config, cwd, c.session), c.session, cwd, c.settings.Version)
 	c.log = log
 	switch {
 	case resume == "" && exists:
 		return fail("Error: Session ID %s is already in use.", c.session)
 	case resume != "" && !exists:
-		c.session = newUUID()
+		c.session = uuid.NewString()
 		text := "No conversation found with session ID: " + resume
 		c.result(failure{Text: text, Subtype: "error_during_execution"}, 0)
 		return 1
@@ -214,11 +216,11 @@ func (c *claude) mcp(server string, message object) (json.RawMessage, bool) {
 	return answer.Response, ok
 }
 
-func (c *claude) turn(uuid, text string) int {
+func (c *claude) turn(entry, text string) int {
 	c.busy, c.interrupted, c.denials = true, false, []object{}
 	defer func() { c.busy = false }()
-	c.journal("turn", Entry{UUID: uuid, Text: text})
-	c.log.add("user", uuid, object{"role": "user", "content": text}, nil)
+	c.journal("turn", Entry{UUID: entry, Text: text})
+	c.log.add("user", entry, object{"role": "user", "content": text}, nil)
 	c.log.turns++
 	c.emit("init", object{
 		"cwd": c.log.cwd, "servers": c.hosts, "model": c.model, "mode": c.mode, "version": c.settings.Version,
@@ -277,22 +279,22 @@ func usage(n, output int) object {
 // message prints and logs a message of the model, one event for each block. parent is the tool
 // call of a subagent.
 func (c *claude) message(parent string, blocks ...object) {
-	id := newUUID()
+	id := uuid.NewString()
 	stop := "end_turn"
 	if blocks[len(blocks)-1]["type"] == "tool_use" {
 		stop = "tool_use"
 	}
 	for _, b := range blocks {
-		uuid, request := newUUID(), "req_"+id
+		entry, request := uuid.NewString(), "req_"+id
 		m := object{
 			"id": "msg_" + id, "type": "message", "role": "assistant", "model": c.model,
 			"content":     []object{b},
 			"stop_reason": nil, "usage": usage(1, 1),
 		}
-		c.emit("assistant", object{"message": m, "parent": parent, "uuid": uuid, "request": request})
+		c.emit("assistant", object{"message": m, "parent": parent, "uuid": entry, "request": request})
 		if parent == "" {
 			m["stop_reason"], m["usage"] = stop, usage(1, 17)
-			c.log.add("assistant", uuid, m, object{"requestId": request})
+			c.log.add("assistant", entry, m, object{"requestId": request})
 		}
 	}
 	c.messages++
@@ -324,7 +326,7 @@ func (c *claude) delta(text string) {
 }
 
 func (c *claude) subagent() {
-	id := "toolu_" + newUUID()
+	id := "toolu_" + uuid.NewString()
 	input := object{"description": "sub work", "prompt": "do it"}
 	c.message("", object{"type": "tool_use", "id": id, "name": "Agent", "input": input})
 	c.emit("task", object{"id": id})
@@ -338,7 +340,7 @@ func (c *claude) tools(calls ...toolCall) bool {
 	ids := make([]string, len(calls))
 	blocks := make([]object, len(calls))
 	for i, t := range calls {
-		ids[i] = "toolu_" + newUUID()
+		ids[i] = "toolu_" + uuid.NewString()
 		blocks[i] = object{"type": "tool_use", "id": ids[i], "name": t.name, "input": json.RawMessage(t.args)}
 	}
 	c.message("", blocks...)
@@ -451,10 +453,10 @@ func (c *claude) hostTool(id string, t toolCall, server, tool string) bool {
 
 // toolResult prints and logs the result of a tool call.
 func (c *claude) toolResult(id string, t toolCall) {
-	uuid := newUUID()
+	entry := uuid.NewString()
 	block := object{"tool_use_id": id, "type": "tool_result", "content": t.output, "is_error": t.failed}
 	m := object{"role": "user", "content": []object{block}}
-	c.emit("tool_result", object{"message": m, "uuid": uuid, "id": id, "output": t.output,
+	c.emit("tool_result", object{"message": m, "uuid": entry, "id": id, "output": t.output,
 		"denied": t.denied})
-	c.log.add("user", uuid, m, object{"toolUseResult": object{"stdout": t.output}})
+	c.log.add("user", entry, m, object{"toolUseResult": object{"stdout": t.output}})
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/google/uuid"
 )
 
 // oneShot is the stand-in of Codex, Gemini or OpenCode, which run one turn per process.
@@ -29,7 +31,7 @@ func (p *process) oneShot() int {
 	if i := slices.Index(p.words, "resume"); i >= 0 {
 		resume = p.words[i+1]
 	}
-	p.session = cmp.Or(resume, newUUID())
+	p.session = cmp.Or(resume, uuid.NewString())
 	stdin, _ := io.ReadAll(os.Stdin)
 	instruction := p.flags["prompt"] + string(stdin)
 	path := filepath.Join(p.dir, "sessions-"+p.cli+"-"+p.session+".json")

@@ -4,7 +4,6 @@ package agentclitest
 
 import (
 	"bytes"
-	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -18,6 +17,8 @@ import (
 	"syscall"
 	"text/template"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 //go:embed streams.tmpl
@@ -26,7 +27,7 @@ var streamsText string
 // streams are the formats of events, named CLI/EVENT.
 var streams = template.Must(template.New("").Funcs(template.FuncMap{
 	"json":   toJSON,
-	"uuid":   func() string { return strconv.Quote(newUUID()) },
+	"uuid":   func() string { return strconv.Quote(uuid.NewString()) },
 	"now":    func() string { return strconv.Quote(now()) },
 	"millis": func() int64 { return time.Now().UnixMilli() },
 	"mul":    func(a, b int) int { return a * b },
@@ -276,10 +277,3 @@ func appendLine(path string, v any) {
 
 // now returns the time in the format of the CLIs.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
-
-func newUUID() string {
-	b := make([]byte, 16)
-	_, _ = rand.Read(b)
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
