@@ -34,8 +34,8 @@ type Choice struct {
 	Description string // for display
 }
 
-// ChooseRun chooses the logs of a run: its own, and lines of others that mention it. A run without logs gets
-// the logs of the data directory, unless its logs are awaited, and so does an empty workflow id.
+// ChooseRun chooses the logs of a run: its own, and lines of others that mention it. If the workflow ID is
+// empty, or the run has no logs and none are awaited, it chooses the logs of the data directory.
 func ChooseRun(dataDir, workflowID, runID string, awaited bool) Choice {
 	all := Dir(dataDir)
 	c := Choice{Options: logfile.Options{Paths: []string{all}}, Description: "of the data directory"}

@@ -66,7 +66,7 @@ func (d *directory) write(ctx context.Context, key string, content io.Reader,
 		return err
 	}
 	tmp := filepath.Join(d.dir, tmpDir)
-	if !d.there && !d.gone() {
+	if !d.there && !d.gone() { // a data directory
 		if err := os.MkdirAll(tmp, 0o700); err != nil {
 			return err
 		}

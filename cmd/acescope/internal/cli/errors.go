@@ -152,8 +152,8 @@ func wordsFor(kind string) string {
 }
 
 // checkFlags returns the usage error of required flags that are missing, of flags that exclude each other,
-// and of a flag that took the next one as its path. Cobra also checks the first two, later, but its errors
-// have no type and list names like Go does.
+// and of a flag that took the next one as its path. Cobra checks the first two later; its errors have no type
+// and print names as Go values.
 func checkFlags(cmd *cobra.Command) error {
 	var missing []string
 	var excluded, path error
