@@ -2,8 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -55,29 +53,4 @@ func TestKeeper(t *testing.T) {
 	if got := work(releaseEvery, live/3/uint64(releaseEvery/time.Second)); got != "release" {
 		t.Errorf("idle with a large heap: %q, want %q", got, "release")
 	}
-}
-
-// TestReleasePages checks that the resident size of the program's file shrinks, and that the program runs on.
-func TestReleasePages(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("other systems do not release pages")
-	}
-	before := fileKB(t)
-	releasePages()
-	if after := fileKB(t); after >= before {
-		t.Errorf("%d kB of files are resident after the release, %d before", after, before)
-	}
-}
-
-func fileKB(t *testing.T) (kb int) {
-	t.Helper()
-	data, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(data), "RssFile:")
-	if _, err := fmt.Sscan(rest, &kb); err != nil {
-		t.Fatal(err)
-	}
-	return kb
 }
