@@ -83,7 +83,7 @@ func diffing(t testing.TB, of *histories.RunDiff, s theme.Styles, width, height 
 	t.Helper()
 	snap := full(12)
 	sc := newScreen(t, snap, s, width, height)
-	sc.press("space", "space", "d")
+	sc.press("space", "space", "=")
 	next := *snap
 	next.RunDiff = of
 	sc.show(&next)
@@ -127,15 +127,15 @@ func TestDiffScreens(t *testing.T) {
 		keys          []string
 	}{
 		"list": {twoRuns(), 80, 24, nil}, "list-wide": {twoRuns(), 200, 50, nil},
-		"change":      {twoRuns(), 80, 24, []string{"n", "n", "tab"}},
-		"change-wide": {twoRuns(), 200, 50, []string{"n", "n"}},
+		"change":      {twoRuns(), 80, 24, []string{"ctrl+n", "ctrl+n", "tab"}},
+		"change-wide": {twoRuns(), 200, 50, []string{"ctrl+n", "ctrl+n"}},
 		"end":         {twoRuns(), 80, 24, []string{"G", "tab"}},
-		"only":        {twoRuns(), 200, 50, []string{"n", "n", "n"}},
+		"only":        {twoRuns(), 200, 50, []string{"ctrl+n", "ctrl+n", "ctrl+n"}},
 		"unfolded":    {twoRuns(), 80, 24, []string{"a", "G"}},
 		"kind":        {twoRuns(), 80, 24, []string{"F", "F"}},
 		"differences": {twoRuns(), 80, 24, []string{"m"}}, "reading": {reading, 80, 24, nil},
 		"missing": {missing, 80, 24, nil},
-		"same":    {same, 200, 50, []string{"j"}}, "hostile": {hostileDiff(), 200, 50, []string{"n", "n"}},
+		"same":    {same, 200, 50, []string{"j"}}, "hostile": {hostileDiff(), 200, 50, []string{"ctrl+n", "ctrl+n"}},
 		"none": {nil, 80, 24, nil},
 	} {
 		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
@@ -150,7 +150,7 @@ func TestDiffScreens(t *testing.T) {
 // Both panes fill every size exactly.
 func TestDiffEverySize(t *testing.T) {
 	for _, of := range []*histories.RunDiff{twoRuns(), hostileDiff(), nil} {
-		for _, keys := range [][]string{nil, {"n", "n"}, {"G"}, {"tab"}} {
+		for _, keys := range [][]string{nil, {"ctrl+n", "ctrl+n"}, {"G"}, {"tab"}} {
 			sc := diffing(t, of, theme.New(true, true), 80, 24, keys...)
 			for w := 40; w <= 220; w += 9 {
 				for h := 10; h <= 50; h += 5 {
@@ -173,7 +173,7 @@ func TestDiffKeys(t *testing.T) {
 	if got := heard(); !strings.Contains(got, "diff ") || !strings.Contains(got, "look diff true") {
 		t.Errorf("d sent %s", got)
 	}
-	sc.press("n", "n", "J")
+	sc.press("ctrl+n", "ctrl+n", "J")
 	if got := heard(); !strings.Contains(got, "select ace/plain-e1-0004 run-a") {
 		t.Errorf("J sent %s", got)
 	}
@@ -191,7 +191,7 @@ func TestDiffKeys(t *testing.T) {
 // d on a task that flipped between two experiments compares its two runs.
 func TestDiffOfFlippedTask(t *testing.T) {
 	sc := newScreen(t, three(), theme.New(true, true), 200, 50)
-	sc.press(append(append([]string{}, comparing...), "d")...)
+	sc.press(append(append([]string{}, comparing...), "=")...)
 	if got := strings.Join(sc.store.heard(), "; "); !strings.Contains(got, "diff ace/") {
 		t.Errorf("d sent %s", got)
 	}

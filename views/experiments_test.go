@@ -106,7 +106,7 @@ func noExperiments() *snapshot {
 	return s
 }
 
-var comparing = []string{"5", "j", "space", "j", "space", "d"}
+var comparing = []string{"5", "j", "space", "j", "space", "="}
 
 func TestExperimentScreens(t *testing.T) {
 	for name, keys := range map[string][]string{"one": {"5", "j"}, "plots": {"5", "space", "j", "space", "j",
@@ -148,13 +148,13 @@ func TestPlainExperimentScreens(t *testing.T) {
 		"both-wrong": {three(), 80, 24, append(slices.Clone(comparing), "F", "F", "F")},
 		"eval":       {three(), 80, 24, append(slices.Clone(comparing), "F", "F", "F", "F", "F", "F")},
 		"other-data": {listed(learnt("a", "x", 50, 2, 0), learnt("b", "y", 60, 3, 0)), 80, 24,
-			[]string{"5", "space", "j", "d"}},
+			[]string{"5", "space", "j", "="}},
 		"empty":   {noExperiments(), 80, 24, []string{"5"}},
 		"reading": {full(3), 80, 24, []string{"5"}},
 		"error":   {brokenExperiments(), 80, 24, []string{"5"}},
 		"hostile": {hostileExperiments(), 120, 30, []string{"5", "space", "j", "space"}},
 		"history": {unread(), 80, 24, []string{"5", "tab"}},
-		"no-pair": {three(), 80, 24, []string{"5", "d"}},
+		"no-pair": {three(), 80, 24, []string{"5", "="}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, c.snap, plainLook, c.width, c.height)
@@ -185,7 +185,7 @@ func TestExperimentsAtEverySize(t *testing.T) {
 	for _, snap := range []*snapshot{three(), hostileExperiments(), noExperiments(), brokenExperiments(),
 		full(3)} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
-		for _, keys := range [][]string{{"5"}, {"tab"}, {"]"}, {"tab", "space", "j", "space", "d"}, {"F"},
+		for _, keys := range [][]string{{"5"}, {"tab"}, {"]"}, {"tab", "space", "j", "space", "="}, {"F"},
 			{"f"}} {
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 12 {
@@ -239,7 +239,7 @@ func TestMarkedExperimentRunsAreCompared(t *testing.T) {
 			Type: ace.ExperimentWorkflow, Start: e.Start, Close: e.Start.Add(time.Hour), Status: ace.Completed})
 	}
 	sc := newScreen(t, snap, plainLook, 120, 40)
-	sc.press("1", "G", "space", "k", "space", "d")
+	sc.press("1", "G", "space", "k", "space", "=")
 	sc.has("Compare")
 	if got := sc.lastHeard("experiments"); strings.Count(got, "ace-experiment/") != 2 {
 		t.Errorf("the store heard %q", got)
@@ -255,7 +255,7 @@ func TestFlippedTaskOpensItsRun(t *testing.T) {
 	}
 	sc.press("enter")
 	a := sc.lastHeard("select")
-	sc.press("5", "d", "O")
+	sc.press("5", "=", "O")
 	b := sc.lastHeard("select")
 	if !strings.HasPrefix(a, "select ace/plain-e1-") || b != strings.Replace(a, "plain", "tuned", 1) {
 		t.Errorf("the store heard %q and %q", a, b)

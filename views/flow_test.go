@@ -114,7 +114,7 @@ func TestPlainFlowScreens(t *testing.T) {
 		"list":    {true, nil},
 		"facts":   {true, []string{"tab"}},
 		"loop":    {false, []string{"2", "ctrl+d"}},
-		"inspect": {false, []string{"2", "/", "l", "i", "n", "t", "enter", "n", "tab"}},
+		"inspect": {false, []string{"2", "/", "l", "i", "n", "t", "enter", "ctrl+n", "tab"}},
 		"end":     {false, []string{"2", "G"}},
 		"decide":  {true, []string{"2", "w"}},
 		"reject":  {true, []string{"2", "w", "d"}},

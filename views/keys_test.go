@@ -21,8 +21,6 @@ var meanings = map[string][]string{
 	"]":      {"next_section", "next_branch", "metric", "next_part", "next_phase", "next", "next_entry"},
 	"/":      {"query", "search"},     // the query of the server, or the rows and texts of a pane
 	"ctrl+s": {"save", "save_filter"}, // the events of a run as a file, or the filter of the list
-	"n":      {"next_match", "new"},   // a new run is offered where there is nothing to search for
-	"d":      {"diff", "demo"},        // the demo is offered while there is nothing to compare
 }
 
 // TestOneMeaningPerKey checks that a key does the same on all screens.

@@ -120,7 +120,7 @@ func TestLineageKeys(t *testing.T) {
 	}
 	sc.press("j")
 	selected("ace/q-00006~f1 run-q-00006~f1")
-	sc.press("d")
+	sc.press("=")
 	if got := sc.told(3); !strings.Contains(got, "diff ace/q-00006 ace/q-00006~f1 false") {
 		t.Errorf("d sent %s", got)
 	}
@@ -130,17 +130,17 @@ func TestLineageKeys(t *testing.T) {
 	selected("ace/q-00006~f3 run-q-00006~f3")
 	sc.press("G")
 	sc.has("run-gone, no longer listed")
-	sc.press("d")
+	sc.press("=")
 	if got := sc.told(3); !strings.Contains(got, "diff ace/q-00006 ace/q-00006~f4 false") {
 		t.Errorf("d on a fork without original sent %s", got)
 	}
-	sc.press("esc", "g", "d")
+	sc.press("esc", "g", "=")
 	sc.has("was not forked")
 	sc.press("(")
 	sc.has("this run is not a fork")
 	sc.press("j", "space", "space")
 	sc.has("2 marked")
-	sc.press("d")
+	sc.press("=")
 	if got := sc.told(3); !strings.Contains(got, "diff ace/q-00006~f1 ace/q-00006~f3 false") {
 		t.Errorf("d on two marks sent %s", got)
 	}
@@ -159,7 +159,7 @@ func TestLineageOnTheRunScreen(t *testing.T) {
 	sc := newScreen(t, withFamily(), plainLook, 120, 40)
 	sc.press("2")
 	on(t, sc, "lineage", 3)
-	sc.press("d")
+	sc.press("=")
 	if !contained(sc.store.heard(), "diff ace/q-00006~f1 ace/q-00006~f3 false") {
 		t.Errorf("d sent %s", sc.told(5))
 	}

@@ -89,7 +89,7 @@ func TestLogScreens(t *testing.T) {
 		"files":   {logged(), []string{"tab"}},
 		"wrap":    {logged(), []string{"Z", "k", "k"}},
 		"raw":     {logged(), []string{"m", "l", "l"}},
-		"search":  {logged(), append(append([]string{"/"}, letters("equity")...), "enter", "N")},
+		"search":  {logged(), append(append([]string{"/"}, letters("equity")...), "enter", "ctrl+p")},
 		"level":   {logged(), []string{"L", "L"}},
 		"one":     {logged(), []string{"F", "a"}},
 		"top":     {logged(), []string{"g", "j"}},

@@ -204,7 +204,7 @@ func TestPlaybookScreens(t *testing.T) {
 	for name, keys := range map[string][]string{
 		"bullets": {}, "bullets-detail": {"enter", "j", "j", "j"}, "versions": {"v", "j", "j"},
 		"versions-detail": {"v", "G", "k", "k", "enter"},
-		"diff":            {"v", "G", "k", " ", "g", "d"}, "diff-detail": {"v", "G", "k", " ", "g", "d", "j",
+		"diff":            {"v", "G", "k", " ", "g", "="}, "diff-detail": {"v", "G", "k", " ", "g", "=", "j",
 			"enter"},
 		"health": {"K"}, "health-detail": {"K", "enter", "G"},
 	} {
@@ -338,13 +338,13 @@ func TestChosenBulletStays(t *testing.T) {
 
 func TestComparing(t *testing.T) {
 	sh := newShelved(t, plainLook, 200, 50)
-	sh.keys("d")
+	sh.keys("=")
 	sh.has("v30 → v31")
 	sh.keys("v", "j", " ", "G", " ")
-	sh.has("marked finance-7 v30 and finance-7 v0; d compares them")
-	sh.keys("d")
+	sh.has("marked finance-7 v30 and finance-7 v0; = compares them")
+	sh.keys("=")
 	sh.has("v0 → v30")
-	sh.keys("v", " ", "[", "g", " ", "d")
+	sh.keys("v", " ", "[", "g", " ", "=")
 	sh.has("finance-7 v30 → finance-6 v1")
 	sh.has("Gross margin")
 }
@@ -376,9 +376,9 @@ func TestSearchingBullets(t *testing.T) {
 	sh := newShelved(t, plainLook, 80, 24)
 	sh.keys("/", "s", "t", "r", "a", "t", "e", "g", "y", "enter")
 	first := sh.list().Bullet
-	sh.keys("n")
+	sh.keys("ctrl+n")
 	second := sh.list().Bullet
-	sh.keys("N")
+	sh.keys("ctrl+p")
 	if !strings.HasPrefix(first, "sai-") || second == first || sh.list().Bullet != first {
 		t.Errorf("%s, %s, %s", first, second, sh.list().Bullet)
 	}
@@ -445,7 +445,7 @@ func TestPlaybookEverySize(t *testing.T) {
 		ace.Operation{Type: "\x1b]0;x\a", Content: evil})
 	sh.answerNow()
 	for _, keys := range [][]string{{"G"}, {"enter", "G"}, {"esc", "v", "g"}, {"enter", "G"},
-		{"esc", "d", "G"}, {"enter"}, {"esc", "K"}, {"enter", "G"}, {"?"}} {
+		{"esc", "=", "G"}, {"enter"}, {"esc", "K"}, {"enter", "G"}, {"?"}} {
 		sh.keys(keys...)
 		for w := 40; w <= 220; w += 12 {
 			for _, h := range []int{10, 11, 17, 24, 50} {
@@ -461,7 +461,7 @@ func TestPlaybookEverySize(t *testing.T) {
 
 func TestPlaybookInASCII(t *testing.T) {
 	sh := newShelved(t, theme.NoColor().Styles(theme.ASCII()), 200, 50)
-	for _, keys := range [][]string{{}, {"v"}, {"d"}, {"K"}} {
+	for _, keys := range [][]string{{}, {"v"}, {"="}, {"K"}} {
 		sh.keys(keys...)
 		for _, r := range sh.plain() {
 			if r > 0x7e {

@@ -208,7 +208,7 @@ func TestReplayKeys(t *testing.T) {
 		"]": "step by 1 true", "[": "step by 1 false",
 		"}": "step by 2 true", "{": "step by 2 false", "e": "step by 3 true", "E": "step by 3 false",
 		"home": "step to position 1", "G": "step to 0",
-		"n": "next change true", "N": "next change false", "r": "verify false", "=": "verify true",
+		"ctrl+n": "next change true", "ctrl+p": "next change false", "r": "verify false", "&": "verify true",
 		"ctrl+s": "write page"} {
 		sc.press(key)
 		if told := sc.store.heard(); len(told) == 0 || !slices.Contains(told, want) {

@@ -238,7 +238,7 @@ func TestRunScreenKeys(t *testing.T) {
 	if v.Last != (run.Key{"Tool calls", "call", 3}) {
 		t.Errorf("the match is %+v", v.Last)
 	}
-	sc.press("n")
+	sc.press("ctrl+n")
 	if v.Last != (run.Key{"Tool calls", "call", 3}) {
 		t.Errorf("the next match of a single match is %+v", v.Last)
 	}
@@ -414,7 +414,7 @@ func BenchmarkRunSearch20k(b *testing.B) {
 	sc.press("2", "/")
 	sc.press(append(letters("nowhere to be found"), "enter")...)
 	for b.Loop() {
-		sc.press("n")
+		sc.press("ctrl+n")
 		if sc.named("run").Views[0].(*run.Outline).Last.Kind == "call" {
 			b.Fatal("found")
 		}

@@ -138,7 +138,7 @@ func TestVerifiedOpens(t *testing.T) {
 	}
 	sc.press("J")
 	sc.heardAll("select ace/q-2 r-2")
-	sc.press("esc", "=")
+	sc.press("esc", "&")
 	sc.heardAll(`verify 0 runs of "ExperimentId=\"finance-7\"" true`)
 }
 

@@ -102,7 +102,7 @@ func TestOpenConsole(t *testing.T) {
 	term.await("verify: ")
 	term.press("1/" + keyEmpty + `TaskId = "right" OR TaskId = "wrong"` + keyEnter)
 	term.await("2/2")
-	term.press("g Gd")
+	term.press("g G=")
 	term.await("Diff", "first difference", "run_reflector")
 
 	term.press("q")

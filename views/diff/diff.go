@@ -90,8 +90,10 @@ func (v *list) keys(view string) []tui.Binding {
 		}
 	}
 	all := []tui.Binding{
-		b("next_match", "next difference", "next", jump(1, differs, "no further difference"), "n"),
-		b("previous_match", "previous difference", "", jump(-1, differs, "no previous difference"), "N"),
+		b("next_match", "next difference", "next", jump(1, differs, "no further difference"),
+			"ctrl+n"),
+		b("previous_match", "previous difference", "", jump(-1, differs, "no previous difference"),
+			"ctrl+p"),
 		b("next_section", "next step that is not a tool call", "",
 			jump(1, startsSection, "no further section"), "]"),
 		b("previous_section", "previous step that is not a tool call", "",
@@ -369,7 +371,7 @@ func shortMetrics(d *compare.Diff, g theme.Glyphs) string {
 func (v *list) emptyLines() []string {
 	g := v.Styles.Glyphs
 	if v.of == nil {
-		return []string{"no runs are compared", "mark two with space in the list of runs, then press d"}
+		return []string{"no runs are compared", "mark two with space in the list of runs, then press ="}
 	}
 	lines := []string{text.Safe(v.of.A.Name(), " "), "and", text.Safe(v.of.B.Name(), " "), ""}
 	if v.of.Reading {

@@ -71,7 +71,7 @@ func (v *compareView) Bindings() []tui.Binding {
 		console.Key("compare.filter", "next filter: flipped, fixed, broken, both wrong, both correct, ungraded, eval",
 			"filter", func() { v.filter(1) }, "F"),
 		console.Key("compare.filter_back", "previous filter", "", func() { v.filter(-1) }),
-		console.Key("compare.diff", "compare the task's two runs step by step", "diff", v.diffTask, "d"),
+		console.Key("compare.diff", "compare the task's two runs step by step", "diff", v.diffTask, "="),
 		console.Key("compare.swap", "swap A and B", "swap", v.swap, "~"),
 		console.Key("compare.next_error", "go to the next task whose answer became wrong", "", v.toBroken(1), "e"),
 		console.Key("compare.previous_error", "previous broken task", "", v.toBroken(-1), "E"),
@@ -231,7 +231,7 @@ func (v *compareView) Draw(now time.Time, focused bool) []string {
 func (v *compareView) empty() []string {
 	if len(v.pair) != 2 {
 		return []string{"no experiments to compare",
-			"in the list of experiments, mark two with space, then press d"}
+			"in the list of experiments, mark two with space, then press ="}
 	}
 	return []string{"reading the tasks of both" + v.Styles.Glyphs.Ellipsis}
 }

@@ -208,7 +208,7 @@ func (x *Experiments) plotBindings(view string) []tui.Binding {
 			func() { x.Window = (x.Window + 1) % len(windows) }, "."),
 		console.Key(view+".diff",
 			"compare two experiments task by task: both marked, or the marked and the selected one",
-			"compare", x.compare, "d"),
+			"compare", x.compare, "="),
 		console.Key(view+".unmark", "unmark all", "", func() { x.Marks = nil; x.ask() }, "u"),
 		console.Key(view+".related", "open this experiment as a run", "", func(s tui.Shell) tea.Cmd {
 			r, ok := x.row(x.Cursor)

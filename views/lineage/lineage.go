@@ -109,7 +109,7 @@ func (v *lineage) Bindings() []tui.Binding {
 		console.Key("lineage.open", "open the run", "open", func(s tui.Shell) { s.Open("run") }, "enter"),
 		console.Key("lineage.diff",
 			"compare the marked runs, the marked run with this one, or a fork with its original", "compare",
-			v.compare, "d"),
+			v.compare, "="),
 		console.Key("lineage.origin", "go to the original of this fork", "", v.toOriginal, "("),
 		console.Key("lineage.mark", "mark the run", "mark", v.mark, "space"),
 		console.Key("lineage.unmark", "unmark all", "", func() { v.listing.Marks.Clear() }, "u"),

@@ -89,8 +89,10 @@ func (v *Lines) Bindings() []tui.Binding {
 	own := []tui.Binding{
 		console.Key("logs.search", "search with a regular expression; empty ends the search", "search",
 			v.askSearch, "/"),
-		console.Key("logs.next_match", "next match", "", jump(1, v.hit, "no further match"), "n"),
-		console.Key("logs.previous_match", "previous match", "", jump(-1, v.hit, "no earlier match"), "N"),
+		console.Key("logs.next_match", "next match", widget.If(v.search != nil, "next match", ""),
+			jump(1, v.hit, "no further match"), "ctrl+n"),
+		console.Key("logs.previous_match", "previous match", "", jump(-1, v.hit, "no earlier match"),
+			"ctrl+p"),
 		console.Key("logs.next_error", "next error", "", jump(1, IsError, "no further error"), "e"),
 		console.Key("logs.previous_error", "previous error", "", jump(-1, IsError, "no earlier error"), "E"),
 		console.Key("logs.level", "lowest level to show: warn, error, info, debug, all", "level", v.nextLevel,

@@ -31,7 +31,7 @@ var modes = []struct {
 }{
 	{bulletMode, "b", "Bullets", "the bullets of the selected version, and who wrote them"},
 	{versionMode, "v", "Versions", "the versions of the branch, and what each changed"},
-	{diffMode, "d", "Diff", "compare two versions: both marked, or the marked and the selected one, " +
+	{diffMode, "=", "Diff", "compare two versions: both marked, or the marked and the selected one, " +
 		"or the selected one and its predecessor"},
 	{HealthMode, "K", "Health", "health findings of the selected version"},
 }

@@ -166,8 +166,8 @@ func (s *browser) bindings(find find) []tui.Binding {
 				shell.Note("bullets: " + s.Order.String())
 			}, "s"),
 		b("search", "search the list", "", func(shell tui.Shell) { s.search(shell, find) }, "/"),
-		b("next_match", "next match", "", match(1), "n"),
-		b("previous_match", "previous match", "", match(-1), "N"),
+		b("next_match", "next match", widget.If(s.query != "", "next match", ""), match(1), "ctrl+n"),
+		b("previous_match", "previous match", "", match(-1), "ctrl+p"),
 		b("previous_branch", "previous branch, by name", "", func(tui.Shell) { s.choose(s.neighbor(-1)) },
 			"["),
 		b("next_branch", "next branch, by name", "", func(tui.Shell) { s.choose(s.neighbor(1)) }, "]"),
@@ -196,9 +196,9 @@ func (s *browser) marksText() string {
 	case 0:
 		return "no version is marked; press space to mark one"
 	case 1:
-		return "marked " + names[0] + "; d compares it with the selected version"
+		return "marked " + names[0] + "; = compares it with the selected version"
 	}
-	return "marked " + strings.Join(names, " and ") + "; d compares them"
+	return "marked " + strings.Join(names, " and ") + "; = compares them"
 }
 
 func (s *browser) search(shell tui.Shell, find find) {

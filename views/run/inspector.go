@@ -58,8 +58,9 @@ func (v *Inspector) Bindings() []tui.Binding {
 	match := func(by int) func(tui.Shell) { return func(s tui.Shell) { v.match(s, by) } }
 	b := append(widget.Motions("inspect", v),
 		console.Key("inspect.search", "find text in the inspector", "find", v.ask, "/"),
-		console.Key("inspect.next_match", "next match", "", match(1), "n"),
-		console.Key("inspect.previous_match", "previous match", "", match(-1), "N"))
+		console.Key("inspect.next_match", "next match", widget.If(v.find != "", "next match", ""), match(1),
+			"ctrl+n"),
+		console.Key("inspect.previous_match", "previous match", "", match(-1), "ctrl+p"))
 	b = append(b, v.forks.ForkAt("inspect", v.forkPoint)...)
 	b = append(b, v.decideKey("inspect")...)
 	return append(b, v.shared("inspect")...)

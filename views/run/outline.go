@@ -209,8 +209,8 @@ func (v *Outline) Bindings() []tui.Binding {
 		b("next_error", "next error", "error", jump(1, isFailed, "no error"), "e"),
 		b("previous_error", "previous error", "", jump(-1, isFailed, "no error"), "E"),
 		b("search", "find text in this run, payloads included", "find", v.ask, "/"),
-		b("next_match", "next match", "", match(1), "n"),
-		b("previous_match", "previous match", "", match(-1), "N"),
+		b("next_match", "next match", widget.If(v.find != "", "next match", ""), match(1), "ctrl+n"),
+		b("previous_match", "previous match", "", match(-1), "ctrl+p"),
 	)
 	if v.Last.Kind == "review" {
 		all = append(all, b("mark", "mark the operation to reject it; w decides", "reject", v.mark, "space"))
@@ -219,7 +219,7 @@ func (v *Outline) Bindings() []tui.Binding {
 		all = append(all, b("go", "open the run of the row", "open it", v.reading.open, "enter"))
 	}
 	all = append(all, b("diff", "compare the fork of the row, or this run, with its original", "", v.diff,
-		"d"))
+		"="))
 	if v.of != nil && v.of.Experiment != nil {
 		all = append(all, console.Key("outline.filter", "list the runs of this experiment", "list its runs",
 			v.listRuns, "F"))

@@ -305,7 +305,7 @@ func (r nodeRow) Inspect(w *inspection) {
 	if _, ok := r.target(); ok {
 		w.hint("enter", "opens it; backspace leads back")
 	}
-	w.hint("d", "compares a fork with its original")
+	w.hint("=", "compares a fork with its original")
 	w.hint("T", "shows the lineage on its own screen")
 }
 

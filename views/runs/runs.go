@@ -135,7 +135,7 @@ func (v *Runs) listBindings() []tui.Binding {
 			"mark all", v.markAll, "ctrl+a"),
 		console.Key("runs.unmark", "unmark all", "", v.listing.Marks.Clear, "u"),
 		console.Key("runs.diff", "compare two runs step by step: both marked, or the marked and the selected one", "",
-			v.comparer.CompareMarked, "d"),
+			v.comparer.CompareMarked, "="),
 		console.Key("runs.next_error", "next run that failed, is retrying or answered wrong", "",
 			func(s tui.Shell) { v.nextError(s, 1) }, "e"),
 		console.Key("runs.previous_error", "previous run that failed, is retrying or answered wrong", "",

@@ -341,7 +341,7 @@ func (v *pane) drawVerdict(w *widget.Writer) {
 		w.Section("Verify", Comparing(d.Strict)+": replaying with the current code"+w.S.Glyphs.Ellipsis)
 	case d.Verdict == nil:
 		w.Section("Verify",
-			"r replays the run with the current code and shows the first different decision; = strictly")
+			"r replays the run with the current code and shows the first different decision; & strictly")
 	default:
 		Verdict(w, d.Verdict, d.Strict)
 	}

@@ -77,7 +77,7 @@ func (v *list) keys(view string) []tui.Binding {
 			"r"),
 		console.Key(view+".strict",
 			"verify the runs again with strict on or off; strict also reports differences that Temporal accepts",
-			"strict", func(s tui.Shell) { v.again(s, true) }, "="),
+			"strict", func(s tui.Shell) { v.again(s, true) }, "&"),
 	}
 }
 
