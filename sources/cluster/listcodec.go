@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"slices"
 
@@ -15,7 +17,8 @@ import (
 )
 
 // DecodeLists returns an interceptor that decodes pages of runs with less work, and otherwise does what next
-// does. Equal search attributes of a page share one payload, which the caller must not change.
+// does. Equal search attributes of a page share one payload, and payloads of memos their metadata, which the
+// caller must not change.
 func DecodeLists(next grpc.UnaryClientInterceptor) grpc.UnaryClientInterceptor {
 	codec := grpc.ForceCodecV2(listCodec{encoding.GetCodecV2("proto")})
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
@@ -27,8 +30,8 @@ func DecodeLists(next grpc.UnaryClientInterceptor) grpc.UnaryClientInterceptor {
 	}
 }
 
-// listCodec decodes each distinct search attribute of a page once. They are most of the work of decoding a
-// page, and most runs have the same values.
+// listCodec decodes equal search attributes and metadata of a page once. Payloads are most of the work of
+// decoding a page, and most runs have the same values.
 type listCodec struct{ encoding.CodecV2 }
 
 func (c listCodec) Unmarshal(data mem.BufferSlice, v any) error {
@@ -38,96 +41,142 @@ func (c listCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
-	page := attributePage{}
-	runs, rest, err := cutField(buf.ReadOnlyData(), executionsField)
-	if err != nil {
-		return err
-	}
-	if err := proto.Unmarshal(rest, answer); err != nil {
-		return err
-	}
-	for _, run := range runs {
-		info, err := page.info(run)
-		if err != nil {
-			return err
+	page := listPage{attributes: map[string]namedPayload{}, metadata: map[string]*commonpb.Payload{}}
+	var rest []byte
+	err := eachField(buf.ReadOnlyData(), func(number protowire.Number, value, field []byte) error {
+		if number != executionsField {
+			rest = append(rest, field...)
+			return nil
 		}
+		info, err := page.info(value)
 		answer.Executions = append(answer.Executions, info)
-	}
-	return nil
+		return err
+	})
+	return cmp.Or(err, mergeOptions.Unmarshal(rest, answer))
 }
+
+var mergeOptions = proto.UnmarshalOptions{Merge: true}
 
 // Numbers of fields, see temporal/api/{workflowservice,workflow,common}/v1. Reading them from the descriptors
 // would decode those at the start of every program.
 const (
 	executionsField protowire.Number = 1  // of ListWorkflowExecutionsResponse
+	memoField       protowire.Number = 10 // of WorkflowExecutionInfo
 	attributesField protowire.Number = 11 // of WorkflowExecutionInfo
-	indexedField    protowire.Number = 1  // of SearchAttributes
+	fieldsField     protowire.Number = 1  // of Memo and of SearchAttributes, a map
+	keyField        protowire.Number = 1  // of an entry of a map
+	valueField      protowire.Number = 2  // of an entry of a map
+	dataField       protowire.Number = 2  // of Payload
 )
 
-// attributePage holds the search attributes of a page by their encoding.
-type attributePage map[string]indexedAttribute
+// listPage holds what the runs of a page share, by its encoding.
+type listPage struct {
+	attributes map[string]namedPayload
+	metadata   map[string]*commonpb.Payload // payloads without data
+	rest, key  []byte                       // the remaining fields of a run and of a payload
+}
 
-type indexedAttribute struct {
+type namedPayload struct {
 	name  string
 	value *commonpb.Payload
 }
 
-func (p attributePage) info(data []byte) (*workflowpb.WorkflowExecutionInfo, error) {
-	sets, rest, err := cutField(data, attributesField)
-	if err != nil {
-		return nil, err
-	}
+func (p *listPage) info(data []byte) (*workflowpb.WorkflowExecutionInfo, error) {
 	info := &workflowpb.WorkflowExecutionInfo{}
-	if err := proto.Unmarshal(rest, info); err != nil || len(sets) == 0 {
-		return info, err
-	}
-	fields := map[string]*commonpb.Payload{}
-	for _, set := range sets {
-		entries, _, err := cutField(set, indexedField)
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			a, ok := p[string(entry)]
-			if !ok {
-				if a, err = decodeAttribute(entry); err != nil {
-					return nil, err
+	p.rest = p.rest[:0]
+	err := eachField(data, func(number protowire.Number, value, field []byte) error {
+		switch number {
+		case memoField:
+			info.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{}}
+			return eachEntry(value, func(entry []byte) error {
+				a, err := p.entry(entry)
+				info.Memo.Fields[a.name] = a.value
+				return err
+			})
+		case attributesField:
+			info.SearchAttributes = &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{}}
+			return eachEntry(value, func(entry []byte) (err error) {
+				a, ok := p.attributes[string(entry)]
+				if !ok {
+					a, err = p.entry(entry)
+					p.attributes[string(entry)] = a
 				}
-				p[string(entry)] = a
-			}
-			fields[a.name] = a.value
+				info.SearchAttributes.IndexedFields[a.name] = a.value
+				return err
+			})
 		}
-	}
-	info.SearchAttributes = &commonpb.SearchAttributes{IndexedFields: fields}
-	return info, nil
+		p.rest = append(p.rest, field...)
+		return nil
+	})
+	return info, cmp.Or(err, mergeOptions.Unmarshal(p.rest, info))
 }
 
-// decodeAttribute decodes an entry of the map of search attributes.
-func decodeAttribute(entry []byte) (indexedAttribute, error) {
-	one := &commonpb.SearchAttributes{}
-	data := protowire.AppendTag(nil, indexedField, protowire.BytesType)
-	err := proto.Unmarshal(protowire.AppendBytes(data, entry), one)
-	for name, value := range one.GetIndexedFields() {
-		return indexedAttribute{name, value}, err
-	}
-	return indexedAttribute{}, err
+// eachEntry calls fn with the entries of the map of a memo or of search attributes.
+func eachEntry(message []byte, fn func(entry []byte) error) error {
+	return eachField(message, func(number protowire.Number, value, _ []byte) error {
+		if number != fieldsField {
+			return nil
+		}
+		return fn(value)
+	})
 }
 
-// cutField returns the values of a field of a message, which alias it, and the message without the field.
-func cutField(message []byte, field protowire.Number) (values [][]byte, rest []byte, err error) {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeField(message)
-		if n < 0 {
-			return nil, nil, protowire.ParseError(n)
+// entry decodes an entry of a map of payloads.
+func (p *listPage) entry(data []byte) (namedPayload, error) {
+	a := namedPayload{value: &commonpb.Payload{}}
+	err := eachField(data, func(number protowire.Number, value, _ []byte) (err error) {
+		switch number {
+		case keyField:
+			a.name = string(value)
+		case valueField:
+			a.value, err = p.payload(value)
 		}
-		if number == field && kind == protowire.BytesType {
-			_, _, tag := protowire.ConsumeTag(message)
-			value, _ := protowire.ConsumeBytes(message[tag:])
-			values = append(values, value)
+		return err
+	})
+	return a, err
+}
+
+func (p *listPage) payload(data []byte) (*commonpb.Payload, error) {
+	decoded := &commonpb.Payload{}
+	p.key = p.key[:0]
+	err := eachField(data, func(number protowire.Number, value, field []byte) error {
+		if number == dataField {
+			decoded.Data = bytes.Clone(value)
 		} else {
-			rest = append(slices.Grow(rest, len(message)), message[:n]...)
+			p.key = append(p.key, field...)
 		}
-		message = message[n:]
+		return nil
+	})
+	shared, ok := p.metadata[string(p.key)]
+	if !ok {
+		shared = &commonpb.Payload{}
+		err = cmp.Or(err, proto.Unmarshal(p.key, shared))
+		p.metadata[string(p.key)] = shared
 	}
-	return values, rest, nil
+	decoded.Metadata, decoded.ExternalPayloads = shared.Metadata, shared.ExternalPayloads
+	return decoded, err
+}
+
+// eachField calls fn with the fields of a message: the content of a message, string or bytes, and the encoding
+// of the field.
+func eachField(message []byte, fn func(number protowire.Number, value, field []byte) error) error {
+	for len(message) > 0 {
+		number, kind, tag := protowire.ConsumeTag(message)
+		if tag < 0 {
+			return protowire.ParseError(tag)
+		}
+		n := protowire.ConsumeFieldValue(number, kind, message[tag:])
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		var value []byte
+		if kind == protowire.BytesType {
+			value, _ = protowire.ConsumeBytes(message[tag:])
+		}
+		if err := fn(number, value, message[:tag+n]); err != nil {
+			return err
+		}
+		message = message[tag+n:]
+	}
+	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// A page is decoded to the same message as by the default codec.
-func TestListCodec(t *testing.T) {
+// pageOfRuns returns a page with 20 runs.
+func pageOfRuns() *workflowservice.ListWorkflowExecutionsResponse {
 	text := func(v string) *commonpb.Payload {
 		return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(v)}
 	}
@@ -33,6 +33,12 @@ func TestListCodec(t *testing.T) {
 		}
 		page.Executions = append(page.Executions, info)
 	}
+	return page
+}
+
+// TestListCodec checks that a page is decoded to the same message as by the default codec.
+func TestListCodec(t *testing.T) {
+	page := pageOfRuns()
 	data, err := proto.Marshal(page)
 	if err != nil {
 		t.Fatal(err)
@@ -55,4 +61,24 @@ func TestListCodec(t *testing.T) {
 			t.Errorf("%d of %d bytes: %v, want %v", n, len(data), err, want)
 		}
 	}
+}
+
+// FuzzListCodec checks that every page that the default codec decodes is decoded.
+func FuzzListCodec(f *testing.F) {
+	page := pageOfRuns()
+	page.Executions = page.Executions[:2]
+	data, err := proto.Marshal(page)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	codec := listCodec{encoding.GetCodecV2("proto")}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want := proto.Unmarshal(data, &workflowservice.ListWorkflowExecutionsResponse{})
+		err := codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)},
+			&workflowservice.ListWorkflowExecutionsResponse{})
+		if err != nil && want == nil {
+			t.Error(err)
+		}
+	})
 }

@@ -1,6 +1,9 @@
 package runs
 
 import (
+	"encoding/json"
+	"reflect"
+	"strings"
 	"testing"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -74,4 +77,28 @@ func TestStatusIsTheServers(t *testing.T) {
 			t.Errorf("%s, %s, %s: %s, want %s", c.status, c.exit, c.memo, got, c.want)
 		}
 	}
+}
+
+// TestDeepMemo checks that a memo of another worker cannot end the process.
+func TestDeepMemo(t *testing.T) {
+	for _, deep := range []string{"[", `{"a":`} {
+		var s *ace.Summary
+		if err := unmarshal([]byte(`{"subject":"s","x":`+strings.Repeat(deep, 1_000_000)), &s); err == nil {
+			t.Errorf("a million of %s is decoded", deep)
+		}
+	}
+}
+
+// FuzzMemo checks that memos are decoded as encoding/json decodes them.
+func FuzzMemo(f *testing.F) {
+	f.Add([]byte(`{"verdict":"correct","subject":"a\u00e9","skills":3,"usage":{"input_tokens":216,"cost_usd":1e-2},` +
+		`"metered":{"m":{"input_tokens":1}},"phase_ms":{"generator":0.18},"ended_at":"2026-05-04T12:00:00Z"}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var got, want *ace.Summary
+		err := unmarshal(data, &got)
+		if json.Unmarshal(data, &want) == nil && (err != nil || !reflect.DeepEqual(got, want)) {
+			t.Errorf("%+v, %v, want %+v", got, err, want)
+		}
+	})
 }

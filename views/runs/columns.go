@@ -448,7 +448,7 @@ func columnIDs(columns []Column) (ids []string) {
 	return ids
 }
 
-// PlainColumn is a column without colors. Cell returns safe text.
+// PlainColumn is a column without colors. Cell returns untrusted text.
 type PlainColumn struct {
 	Title string
 	Cell  func(r runs.Run, now time.Time) string
@@ -459,6 +459,6 @@ func Plain(name string) (PlainColumn, bool) {
 	c, ok := columnBy(name)
 	styles := theme.NoColor().Styles(theme.Unicode())
 	return PlainColumn{c.Title, func(r runs.Run, now time.Time) string {
-		return text.Safe(c.Cell(r, now, styles), " ")
+		return c.Cell(r, now, styles)
 	}}, ok
 }

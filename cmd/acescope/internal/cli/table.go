@@ -169,6 +169,9 @@ func (t *Table) narrowed() []int {
 
 // cut returns a cell in at most width cells: the beginning of a sentence, or both ends of a name.
 func (t *Table) cut(cell string, width int) string {
+	if t.width == 0 {
+		return cell
+	}
 	if strings.Count(strings.TrimSpace(cell), " ") > 1 {
 		return text.Cut(cell, width, t.styles.Glyphs.Ellipsis)
 	}
