@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"acescope/engine/ace"
@@ -29,37 +30,52 @@ func RunDir(dataDir, workflowID, runID string) string {
 type Choice struct {
 	Options logfile.Options // paths, and what is skipped in directories
 	Own     string          // directory of the run's own logs, or ""
+	missing string          // directory of the run's own logs, if they are not chosen
 	// Mention holds ids. If Own is set, lines of other files are kept only if they contain one of them.
 	Mention     []string
 	Description string // for display
 }
 
-// ChooseRun chooses the logs of a run: its own, and lines of others that mention it. If the workflow ID is
-// empty, or the run has no logs and none are awaited, it chooses the logs of the data directory.
-func ChooseRun(dataDir, workflowID, runID string, awaited bool) Choice {
-	all := Dir(dataDir)
-	c := Choice{Options: logfile.Options{Paths: []string{all}}, Description: "of the data directory"}
-	if workflowID == "" {
-		return c
-	}
+// ChooseAll chooses all logs of a data directory.
+func ChooseAll(dataDir string) Choice {
+	return Choice{Options: logfile.Options{Paths: []string{Dir(dataDir)}}, Description: "of the data directory"}
+}
+
+// ChooseRun chooses the logs of a run: its own, which may be missing, and lines of others that mention it.
+func ChooseRun(dataDir, workflowID, runID string) Choice {
+	c := Choice{Own: RunDir(dataDir, workflowID, runID),
+		Description: "of the run, and lines of other logs that mention it"}
+	c.Options = logfile.Options{Paths: []string{c.Own, Dir(dataDir)}, Skip: []string{runLogsDir}}
 	for _, id := range []string{runID, workflowID} {
 		if id != "" {
 			c.Mention = append(c.Mention, id)
 		}
 	}
-	own := RunDir(dataDir, workflowID, runID)
-	if info, err := os.Stat(own); !awaited && (err != nil || !info.IsDir()) {
-		c.Description = "of the data directory; the run has no logs of its own"
+	return c
+}
+
+// ChooseRunOrAll chooses the logs of a run, or all logs of the data directory until the run has its own.
+func ChooseRunOrAll(dataDir, workflowID, runID string) Choice {
+	c := ChooseRun(dataDir, workflowID, runID)
+	if info, err := os.Stat(c.Own); err == nil && info.IsDir() {
 		return c
 	}
-	c.Own, c.Description = own, "of the run, and lines of other logs that mention it"
-	c.Options.Paths, c.Options.Skip = []string{own, all}, []string{runLogsDir}
-	return c
+	all := ChooseAll(dataDir)
+	all.Mention, all.missing = c.Mention, c.Own
+	all.Description += "; the run has no logs of its own"
+	return all
 }
 
 // ChoosePaths chooses files and directories by name.
 func ChoosePaths(paths []string) Choice {
 	return Choice{Options: logfile.Options{Paths: paths}, Description: strings.Join(paths, ", ")}
+}
+
+// began reports whether the run has logs of its own now that it lacked when the logs were chosen.
+func (c Choice) began(files []logfile.File) bool {
+	return c.missing != "" && slices.ContainsFunc(files, func(f logfile.File) bool {
+		return strings.HasPrefix(f.Path, c.missing+string(filepath.Separator))
+	})
 }
 
 // Keeps reports whether a line is part of the choice.

@@ -24,7 +24,7 @@ func TestAwaitedLogs(t *testing.T) {
 	if err := write(server, "of another run\nstarted ace/t\n"); err != nil {
 		t.Fatal(err)
 	}
-	c := ChooseRun(dir, "ace/t", "run-7", true)
+	c := ChooseRun(dir, "ace/t", "run-7")
 	c.Options.FromStart = true
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

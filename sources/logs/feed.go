@@ -87,10 +87,6 @@ func (f *Feed) FollowLogs(paths []string) {
 
 // read follows logs until ctx ends.
 func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
-	f.mu.Lock()
-	f.session++
-	session := f.session
-	f.mu.Unlock()
 	id := func() (workflowID, runID string) { return a.run.WorkflowID, a.run.RunID }
 	if err := f.link.Mirror.Once(ctx, a.run.WorkflowID, a.run.RunID); err != nil && ctx.Err() == nil {
 		f.link.Report("logs of other machines: " + cluster.PlainError(err))
@@ -98,6 +94,16 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 	var mirroring sync.WaitGroup
 	defer mirroring.Wait()
 	mirroring.Go(func() { f.link.Mirror.Keep(ctx, id, f.link.Report) })
+	for f.follow(ctx, a, publish) {
+	}
+}
+
+// follow follows logs until ctx ends, or returns true when the run has logs of its own that it lacked before.
+func (f *Feed) follow(ctx context.Context, a ask, publish func(*Logs)) (again bool) {
+	f.mu.Lock()
+	f.session++
+	session := f.session
+	f.mu.Unlock()
 	choice, err := choose(ctx, f.link.Deps, a)
 	o := choice.Options
 	r := &logReader{link: f.link, publish: publish, choice: choice, open: map[string]Entry{},
@@ -113,21 +119,28 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 	if err != nil {
 		r.out.Err = err.Error()
 		r.show()
-		return
+		return false
 	}
 	if !r.out.Chosen {
 		r.out.Base = Dir(f.link.DataDir)
 	}
 	r.show()
 	o.Tail, o.Partial, o.MaxLine = tailLines, true, MaxLine
-	if err := logfile.Follow(ctx, o, logfile.Handler{Lines: r.lines, Event: r.event,
-		Files: r.state}); err != nil {
+	err = logfile.Follow(ctx, o, logfile.Handler{Lines: r.lines, Event: r.event, Files: r.state})
+	switch {
+	case errors.Is(err, errBegan):
+		return true
+	case err != nil:
 		r.out.Err = err.Error()
 		r.show()
 		f.link.SetHealth("logs", false, err.Error())
 		<-ctx.Done()
 	}
+	return false
 }
+
+// errBegan ends reading the logs of the data directory when the run has logs of its own.
+var errBegan = errors.New("the run has logs now")
 
 func choose(ctx context.Context, d cluster.Deps, a ask) (Choice, error) {
 	switch {
@@ -138,7 +151,10 @@ func choose(ctx context.Context, d cluster.Deps, a ask) (Choice, error) {
 	case d.DataDir == "":
 		return Choice{Description: "no logs"}, nil
 	}
-	return ChooseRun(d.DataDir, a.run.WorkflowID, a.run.RunID, false), nil
+	if a.run.WorkflowID == "" {
+		return ChooseAll(d.DataDir), nil
+	}
+	return ChooseRunOrAll(d.DataDir, a.run.WorkflowID, a.run.RunID), nil
 }
 
 func callLog(ctx context.Context, d cluster.Deps, ref ace.Ref) (Choice, error) {
@@ -216,6 +232,9 @@ func (r *logReader) event(e logfile.Event) error {
 }
 
 func (r *logReader) state(files []logfile.File) error {
+	if r.choice.began(files) {
+		return errBegan
+	}
 	r.ordered() // after all lines from before the start, or a timeout
 	r.out.Files = make([]File, len(files))
 	for i, f := range files {

@@ -151,7 +151,7 @@ func (c chosenLogs) follow(a *cli.App, ctx context.Context, wanted bool) (stop f
 func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (chosenLogs, error) {
 	if len(args) == 0 {
 		dir, err := a.DataDir()
-		return chosenLogs{Choice: logs.ChooseRun(dir, "", "", false)}, err
+		return chosenLogs{Choice: logs.ChooseAll(dir)}, err
 	}
 	var paths []string
 	for _, arg := range args {
@@ -190,7 +190,11 @@ func logsOfTask(a *cli.App, ctx context.Context, id string, follow bool) (c chos
 	if err := c.mirror.Once(ctx, run.GetWorkflowId(), run.GetRunId()); err != nil {
 		cli.Warn(a, "logs of other machines: %v", err)
 	}
-	c.Choice = logs.ChooseRun(e.DataDir(), run.GetWorkflowId(), run.GetRunId(), follow)
+	choose := logs.ChooseRunOrAll
+	if follow {
+		choose = logs.ChooseRun
+	}
+	c.Choice = choose(e.DataDir(), run.GetWorkflowId(), run.GetRunId())
 	cli.Warn(a, "showing logs %s", c.Description)
 	return c, nil
 }
