@@ -132,7 +132,9 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 	if r.Type == ace.ExperimentWorkflow && r.Status.Bad() {
 		r.Phase = ace.StageStopped // earlier versions and terminated ones leave the stage before
 	}
-	r.takeObserved(memo[ace.MemoObserved])
+	if observed := memo[ace.MemoObserved]; observed != nil {
+		r.takeObserved(observed)
+	}
 	if r.Open() && r.Phase == ace.PhaseReview {
 		_ = unmarshal(history.PayloadJSON(memo[ace.MemoReview]), &r.Review) // nil if it is unreadable
 	}
