@@ -157,8 +157,8 @@ func (p *listPage) payload(data []byte) (*commonpb.Payload, error) {
 	return decoded, err
 }
 
-// eachField calls fn with the fields of a message: the content of a message, string or bytes, and the encoding
-// of the field.
+// eachField calls fn with the fields of a message: the content of a message, string or bytes, and the
+// encoding of the field.
 func eachField(message []byte, fn func(number protowire.Number, value, field []byte) error) error {
 	for len(message) > 0 {
 		number, kind, tag := protowire.ConsumeTag(message)

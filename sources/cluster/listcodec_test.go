@@ -16,7 +16,8 @@ import (
 // pageOfRuns returns a page with 20 runs.
 func pageOfRuns() *workflowservice.ListWorkflowExecutionsResponse {
 	text := func(v string) *commonpb.Payload {
-		return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(v)}
+		return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")},
+			Data: []byte(v)}
 	}
 	page := &workflowservice.ListWorkflowExecutionsResponse{NextPageToken: []byte("next")}
 	for i := range 20 {

@@ -38,7 +38,8 @@ type Choice struct {
 
 // ChooseAll chooses all logs of a data directory.
 func ChooseAll(dataDir string) Choice {
-	return Choice{Options: logfile.Options{Paths: []string{Dir(dataDir)}}, Description: "of the data directory"}
+	return Choice{Options: logfile.Options{Paths: []string{Dir(dataDir)}},
+		Description: "of the data directory"}
 }
 
 // ChooseRun chooses the logs of a run: its own, which may be missing, and lines of others that mention it.

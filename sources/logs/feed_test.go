@@ -11,8 +11,8 @@ import (
 	"acescope/sources/runs"
 )
 
-// TestRunLogsBegin checks that the feed reads the logs of the selected run as soon as there are any, and those
-// of the data directory before.
+// TestRunLogsBegin checks that the feed reads the logs of the selected run as soon as there are any, and
+// those of the data directory before.
 func TestRunLogsBegin(t *testing.T) {
 	link := cluster.NewLink()
 	link.DataDir = t.TempDir()

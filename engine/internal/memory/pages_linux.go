@@ -12,8 +12,8 @@ import (
 )
 
 // releasePages returns the pages of the program's code and constants to the system, which maps a page again
-// when it is used. A start touches most pages, because every linked package initializes itself. The pages stay
-// in the page cache, so that mapping one again takes microseconds. After an error, the pages stay resident.
+// when it is used. A start touches most pages, because every linked package initializes itself. The pages
+// stay in the page cache, so that mapping one again takes microseconds. After an error, they stay resident.
 func releasePages() {
 	_, err := unix.IoctlGetTermios(unix.Stdout, unix.TCGETS)
 	for _, p := range programPages() {
@@ -53,10 +53,10 @@ func programPages() (list []pages) {
 	return list
 }
 
-// At an access to a file, Linux maps the 16 pages around it, most of which an idle process does not use: an idle
-// console would hold about 30 MB of the program instead of 10. Linux maps a single page where userfaultfd(2)
-// tracks writes, and nothing ever writes to the program's code and constants. Since 6.7, files can be tracked
-// without privileges; earlier versions refuse, and map 16 pages.
+// At an access to a file, Linux maps the 16 pages around it, most of which an idle process does not use: an
+// idle console would hold about 30 MB of the program instead of 10. Linux maps a single page where
+// userfaultfd(2) tracks writes, and nothing ever writes to the program's code and constants. Since 6.7, files
+// can be tracked without privileges; earlier versions refuse, and map 16 pages.
 //
 // The numbers are those of linux/userfaultfd.h.
 const (
