@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -124,25 +125,21 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 	if r.TaskID == "" && r.Type != ace.ExperimentWorkflow {
 		r.TaskID = ace.TaskIDOf(r.WorkflowID)
 	}
-	if data := history.PayloadJSON(memo[ace.MemoSummary]); data != nil &&
-		unmarshal(data, &r.Summary) != nil {
+	if unmarshal(memo[ace.MemoSummary], &r.Summary) != nil {
 		r.Summary = nil
 	}
 	takeText(memo[ace.MemoBy], &r.By)
 	if r.Type == ace.ExperimentWorkflow && r.Status.Bad() {
 		r.Phase = ace.StageStopped // earlier versions and terminated ones leave the stage before
 	}
-	if observed := memo[ace.MemoObserved]; observed != nil {
-		r.takeObserved(observed)
-	}
+	r.takeObserved(memo[ace.MemoObserved])
 	if r.Open() && r.Phase == ace.PhaseReview {
-		_ = unmarshal(history.PayloadJSON(memo[ace.MemoReview]), &r.Review) // nil if it is unreadable
+		_ = unmarshal(memo[ace.MemoReview], &r.Review) // nil if it is unreadable
 	}
 	if _, r.Verdict = exit.Split(); r.Summary != nil && r.Summary.Verdict != "" {
 		r.Verdict = r.Summary.Verdict
 	}
-	data := history.PayloadJSON(memo[ace.MemoFork])
-	if data != nil && (unmarshal(data, &r.Fork) != nil || r.Fork != nil && r.Fork.WorkflowID == "") {
+	if unmarshal(memo[ace.MemoFork], &r.Fork) != nil || r.Fork != nil && r.Fork.WorkflowID == "" {
 		r.Fork = nil
 	}
 	return r
@@ -157,13 +154,21 @@ func takeText(p *commonpb.Payload, to *string) {
 		*to = string(data[1:n]) // a list has many, and a decoder takes ten times as long
 		return
 	}
-	_ = unmarshal(data, to)
+	_ = unmarshal(p, to)
 }
 
-// unmarshal decodes JSON in a third of the time of encoding/json. That library decodes values with many
-// objects and arrays, because the faster one recurses until the stack overflows.
-func unmarshal(data []byte, v any) error {
+// errNoJSON is the error of a payload that is missing or not JSON.
+var errNoJSON = errors.New("no JSON")
+
+// unmarshal decodes a payload in a third of the time that encoding/json takes. One with many objects and
+// arrays is decoded by encoding/json, because the faster library recurses without a limit, and a deep value
+// would overflow the stack.
+func unmarshal(p *commonpb.Payload, v any) error {
 	const most = 100
+	data := history.PayloadJSON(p)
+	if data == nil {
+		return errNoJSON // as most are, and an error of the decoder takes time
+	}
 	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) > most {
 		return json.Unmarshal(data, v)
 	}
@@ -177,7 +182,7 @@ var ReviewQuery = fmt.Sprintf("ExecutionStatus = 'Running' AND %s = %s AND Workf
 // takeListed sets the fields of a blueprint run from its memo.
 func (r *Run) takeListed(memo *commonpb.Payload) {
 	var l run.Memo
-	if unmarshal(history.PayloadJSON(memo), &l) != nil {
+	if unmarshal(memo, &l) != nil {
 		return
 	}
 	r.Session, r.Parent, r.Blueprint = l.SessionID, l.ParentSessionID, cmp.Or(r.Blueprint, l.AgentName)
@@ -186,7 +191,7 @@ func (r *Run) takeListed(memo *commonpb.Payload) {
 // takeObserved sets the times of an observed run from its memos.
 func (r *Run) takeObserved(memo *commonpb.Payload) {
 	var o ace.ObservedStart
-	if unmarshal(history.PayloadJSON(memo), &o) != nil || o.At.IsZero() {
+	if unmarshal(memo, &o) != nil || o.At.IsZero() {
 		return
 	}
 	r.Observed = &Span{Start: o.At}
