@@ -150,8 +150,7 @@ func choose(ctx context.Context, d cluster.Deps, a ask) (Choice, error) {
 		return ChoosePaths(strings.Split(a.paths, "\n")), nil
 	case d.DataDir == "":
 		return Choice{Description: "no logs"}, nil
-	}
-	if a.run.WorkflowID == "" {
+	case a.run.WorkflowID == "":
 		return ChooseAll(d.DataDir), nil
 	}
 	return ChooseRunOrAll(d.DataDir, a.run.WorkflowID, a.run.RunID), nil
