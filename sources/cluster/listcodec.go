@@ -73,7 +73,7 @@ const (
 type listPage struct {
 	attributes map[string]namedPayload
 	metadata   map[string]*commonpb.Payload // payloads without data
-	rest, key  []byte                       // the remaining fields of a run and of a payload
+	rest, key  []byte                       // buffers for the other fields of a run, and of a payload
 }
 
 type namedPayload struct {
@@ -136,6 +136,7 @@ func (p *listPage) entry(data []byte) (namedPayload, error) {
 	return a, err
 }
 
+// payload decodes a payload, which gets its fields except the data from an earlier one where these are equal.
 func (p *listPage) payload(data []byte) (*commonpb.Payload, error) {
 	decoded := &commonpb.Payload{}
 	p.key = p.key[:0]

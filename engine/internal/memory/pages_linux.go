@@ -15,9 +15,9 @@ import (
 // when it is used. A start touches most pages, because every linked package initializes itself. The pages
 // stay in the page cache, so that mapping one again takes microseconds. After an error, they stay resident.
 func releasePages() {
-	_, err := unix.IoctlGetTermios(unix.Stdout, unix.TCGETS)
+	_, notTerminal := unix.IoctlGetTermios(unix.Stdout, unix.TCGETS)
 	for _, p := range programPages() {
-		if err == nil { // on a terminal; a system that filters the calls of services might end one
+		if notTerminal == nil { // a service could be killed for the system call, if its calls are filtered
 			mapSingly(p)
 		}
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, p.from, p.to-p.from, unix.MADV_DONTNEED)
@@ -61,7 +61,7 @@ func programPages() (list []pages) {
 // The numbers are those of linux/userfaultfd.h.
 const (
 	userModeOnly   = 1
-	version        = 0xaa
+	apiVersion     = 0xaa
 	askAPI         = 0xc018aa3f // UFFDIO_API
 	register       = 0xc020aa00 // UFFDIO_REGISTER
 	writesTracked  = 1 << 1     // UFFDIO_REGISTER_MODE_WP
@@ -71,7 +71,7 @@ const (
 // tracker returns the descriptor that tracks writes until the process ends. It may be invalid.
 var tracker = sync.OnceValue(func() uintptr {
 	fd, _, _ := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|userModeOnly, 0, 0)
-	api := struct{ version, features, ioctls uint64 }{version: version, features: withoutHandler}
+	api := struct{ version, features, ioctls uint64 }{version: apiVersion, features: withoutHandler}
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, fd, askAPI, uintptr(unsafe.Pointer(&api)))
 	return fd
 })
