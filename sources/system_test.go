@@ -104,6 +104,9 @@ func TestChecks(t *testing.T) {
 			system.CheckError, "refused", "acescope doctor --address 127.0.0.1:7233"},
 		"worker": {func(s *system.System) { s.Queues[1].Pollers = nil }, "ace activity", system.CheckError,
 			"no worker polls", "acescope serve --data-dir /d"},
+		"starting": {func(s *system.System) {
+			s.Queues[1].Pollers, s.Host.Started = nil, base.Add(-10*time.Second)
+		}, "ace activity", system.CheckInfo, "no worker polls yet, no backlog; the host starts", ""},
 		"foreign": {func(s *system.System) {
 			s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "workflow", Backlog: 3})
 		}, "orders workflow", system.CheckError, "3 waiting", "serves task queue orders"},

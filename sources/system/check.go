@@ -57,6 +57,7 @@ const (
 	oldBacklog = 10 * time.Second
 	oldPoller  = 90 * time.Second
 	listedFor  = 5*time.Minute + 30*time.Second // for which a server lists a worker that has ended
+	startsFor  = 30 * time.Second               // until which the workers of a new host may not poll
 )
 
 // Checks judges the health as of the reading.
@@ -212,6 +213,8 @@ func (s *System) queueCheck(q Queue) Check {
 	case len(q.Pollers) == 0 && !q.Gone.IsZero(): // or the clocks differ
 		c.State, c.Text, c.At = CheckWarning, "no worker polls any more, "+backlog, q.Gone
 		c.Advice = "the last worker has ended: " + s.startWorker(q)
+	case len(q.Pollers) == 0 && q.Ours && s.Starting():
+		c.State, c.Text, c.At = CheckInfo, "no worker polls yet, "+backlog+"; the host starts", s.Host.Started
 	case len(q.Pollers) == 0:
 		c.State, c.Text, c.Advice = CheckError, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
 		// on a data directory only acescope's own workflows can wait
@@ -236,6 +239,9 @@ func (s *System) queueCheck(q Queue) Check {
 func (s *System) hosted() bool {
 	return s.Host.PID != 0 && (s.Host.PID != s.Process.PID || s.Host.Worker)
 }
+
+// Starting reports whether the host started moments ago; its workers begin after its server.
+func (s *System) Starting() bool { return s.hosted() && s.At.Sub(s.Host.Started) < startsFor }
 
 // foreign returns the pollers that are not acescope's workers.
 func (q Queue) foreign() []string {

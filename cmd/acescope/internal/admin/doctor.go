@@ -178,7 +178,7 @@ func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 	}
 	x.checkCodec(ctx, e)
 	x.section = sectionExecution
-	x.checkExecution(ctx, e, health.OpenRuns)
+	x.checkExecution(ctx, e, health)
 	for _, c := range cli.ProviderChecks(ctx, a) {
 		x.report("provider", c.State, "%s: %s", c.Name, c.Text)
 	}
@@ -229,7 +229,7 @@ func (x *examination) checkCodec(ctx context.Context, e *engine.Engine) {
 }
 
 // checkExecution checks which runners and blueprints there are for blueprint runs.
-func (x *examination) checkExecution(ctx context.Context, e *engine.Engine, openRuns int64) {
+func (x *examination) checkExecution(ctx context.Context, e *engine.Engine, health *system.System) {
 	a := x.app
 	if a.Cluster() == nil {
 		types := strings.Join(e.ExecutorTypes(), ", ")
@@ -243,14 +243,14 @@ func (x *examination) checkExecution(ctx context.Context, e *engine.Engine, open
 				types)
 		}
 	}
-	x.checkRunners(ctx, e, openRuns)
+	x.checkRunners(ctx, e, health)
 	x.checkBlueprints(ctx)
 }
 
 const dispatcherTimeout = 5 * time.Second
 
 // checkRunners counts the registered runners. Without another process with workers, no runner is alive.
-func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, openRuns int64) {
+func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, health *system.System) {
 	if e.Mode() == engine.Embedded {
 		return
 	}
@@ -261,7 +261,11 @@ func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, openRu
 		x.report("runners", cluster.Info, "unknown: %v", err)
 		return
 	}
-	if err != nil && openRuns == 0 && e.Mode() == engine.Cluster {
+	if err != nil && health.Starting() {
+		x.report("runners", cluster.Info, "the dispatcher does not answer yet; the host starts")
+		return
+	}
+	if err != nil && health.OpenRuns == 0 && e.Mode() == engine.Cluster {
 		x.report("runners", cluster.Info, "unknown: no worker answers for the dispatcher, and no run is open")
 		return
 	}
