@@ -267,7 +267,11 @@ func reportReviews(a *cli.App, ctx context.Context, e *engine.Engine, workflowID
 		for ctx.Err() == nil {
 			rows, _, _ := runs.ListOnce(ctx, e.Client, runs.And(runs.ReviewQuery, of), maxReviews)
 			for _, r := range rows { // none if the server cannot list them
-				if !seen[r.RunID] {
+				if seen[r.RunID] {
+					continue
+				}
+				runID, open, err := e.Newest(ctx, r.WorkflowID)
+				if err == nil && open && runID == r.RunID { // a list can be older than the end of a run
 					seen[r.RunID] = true
 					cli.Warn(a, "%s waits for review; decide with \"acescope review %s\"", r.TaskID, r.TaskID)
 				}
