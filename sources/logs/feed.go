@@ -22,6 +22,7 @@ import (
 type Feed struct {
 	*feed.Feed[ask, *Logs]
 	link *cluster.Link
+	bad  string // lasting problem that was reported; only the reader uses it
 
 	mu      sync.Mutex
 	run     runs.ID // selected
@@ -106,7 +107,7 @@ func (f *Feed) follow(ctx context.Context, a ask, publish func(*Logs)) (again bo
 	f.mu.Unlock()
 	choice, err := choose(ctx, f.link.Deps, a)
 	o := choice.Options
-	r := &logReader{link: f.link, publish: publish, choice: choice, open: map[string]Entry{},
+	r := &logReader{feed: f, publish: publish, choice: choice, open: map[string]Entry{},
 		first: &merger{},
 		rates: map[string]lineRate{}, ring: Ring{MaxLines: MaxLines, MaxBytes: maxBytes}}
 	r.out = Logs{
@@ -133,10 +134,18 @@ func (f *Feed) follow(ctx context.Context, a ask, publish func(*Logs)) (again bo
 	case err != nil:
 		r.out.Err = err.Error()
 		r.show()
-		f.link.SetHealth("logs", false, err.Error())
+		f.setHealth(err.Error())
 		<-ctx.Done()
 	}
 	return false
+}
+
+// setHealth reports a lasting problem, or its end.
+func (f *Feed) setHealth(bad string) {
+	if bad != f.bad {
+		f.bad = bad
+		f.link.SetHealth("logs", bad == "", cmp.Or(bad, "log files are read"))
+	}
 }
 
 // errBegan ends reading the logs of the data directory when the run has logs of its own.
@@ -169,7 +178,7 @@ func callLog(ctx context.Context, d cluster.Deps, ref ace.Ref) (Choice, error) {
 // logReader keeps the newest lines of followed files, and publishes them when the follower pauses. It belongs
 // to one goroutine. Lines that do not fit are dropped and counted.
 type logReader struct {
-	link    *cluster.Link
+	feed    *Feed
 	publish func(*Logs)
 	choice  Choice
 	out     Logs // without lines
@@ -177,7 +186,6 @@ type logReader struct {
 	first   *merger          // sorts the lines that were written before the reader started; nil afterwards
 	open    map[string]Entry // by file: the incomplete last line
 	rates   map[string]lineRate
-	health  string // as it was reported
 }
 
 func (r *logReader) lines(batch []logfile.Line) error {
@@ -239,17 +247,14 @@ func (r *logReader) state(files []logfile.File) error {
 	for i, f := range files {
 		r.out.Files[i] = r.rated(f)
 	}
-	if bad := healthText(r.out); bad != r.health {
-		r.health = bad
-		r.link.SetHealth("logs", bad == "", cmp.Or(bad, "log files are read"))
-	}
+	r.feed.setHealth(healthText(r.out))
 	r.show()
 	return nil
 }
 
 // rated adds the lines per second of a file.
 func (r *logReader) rated(f logfile.File) File {
-	now, old := r.link.Now(), r.rates[f.Path]
+	now, old := r.feed.link.Now(), r.rates[f.Path]
 	if old.at.IsZero() {
 		r.rates[f.Path] = lineRate{at: now, lines: f.Lines}
 		return File{File: f}
@@ -268,6 +273,6 @@ func (r *logReader) show() {
 	for _, path := range slices.Sorted(maps.Keys(r.open)) {
 		l.Open = append(l.Open, r.open[path])
 	}
-	l.Updated = r.link.Now()
+	l.Updated = r.feed.link.Now()
 	r.publish(&l)
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"acescope/sources/cluster"
+	"acescope/sources/logfile"
 	"acescope/sources/runs"
 )
 
@@ -44,5 +46,31 @@ func TestRunLogsBegin(t *testing.T) {
 	})
 	if failed != nil {
 		t.Fatal(failed)
+	}
+}
+
+// TestProblemEnds checks that a problem of some logs is over when others are read.
+func TestProblemEnds(t *testing.T) {
+	link := cluster.NewLink()
+	many, one := t.TempDir(), filepath.Join(t.TempDir(), "a.log")
+	for i := range logfile.MaxFiles + 1 {
+		if err := os.WriteFile(filepath.Join(many, strconv.Itoa(i)+".log"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(one, []byte("line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := NewFeed(link)
+	for i, path := range []string{many, one} {
+		ctx, stop := context.WithCancel(t.Context())
+		f.read(ctx, ask{paths: path}, func(l *Logs) {
+			if len(l.Files) > 0 {
+				stop()
+			}
+		})
+		if got := link.Status().Health; len(got) != 1 || (got[0].State == cluster.OK) != (i == 1) {
+			t.Errorf("after %s: %+v", path, got)
+		}
 	}
 }
