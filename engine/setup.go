@@ -140,17 +140,17 @@ func (s *Setup) planAttributes(ctx context.Context) (SetupStep, error) {
 
 // planStore returns no step if there is no store to register.
 func (s *Setup) planStore(ctx context.Context) (SetupStep, error) {
-	var url string
+	var found registration
 	var err error
 	if s.Steps[0].Done {
-		url, err = s.e.registry().registered(ctx)
+		found, err = s.e.registry().registered(ctx)
 	}
 	switch {
-	case err != nil || url == "" && s.store == "":
+	case err != nil || found.url == "" && s.store == "":
 		return SetupStep{}, err
-	case url == "":
+	case found.url == "":
 		return SetupStep{Name: "store", Text: s.store + ", for all machines that serve the namespace",
 			do: func(ctx context.Context) error { return s.e.registry().register(ctx, s.store) }}, nil
 	}
-	return SetupStep{Name: "store", Text: url, Done: true}, s.e.registry().check(url, s.store)
+	return SetupStep{Name: "store", Text: found.url, Done: true}, s.e.registry().check(found.url, s.store)
 }

@@ -44,7 +44,13 @@ const (
 // noStore is the hint in errors of the stores of a process on a cluster without a shared store.
 const noStore = "; its machines share no store, so only what this one made is here: see \"acescope setup --store\""
 
-// registry is the registered store of a namespace.
+// registration names the registered store of a namespace; zero without one.
+type registration struct {
+	url string
+	id  string // differs if the same URL is registered again, perhaps because the store was emptied
+}
+
+// registry reads and writes the registration of a namespace.
 type registry struct {
 	client    client.Client
 	namespace string
@@ -64,16 +70,18 @@ func (e *Engine) registry() registry {
 // directory.
 func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
 	r := e.registry()
-	url, err := r.find(ctx, o.Store)
+	found, err := r.find(ctx, o.Store)
 	if err != nil {
 		return err
 	}
+	e.store = found
+	url := found.url
 	hint := ""
 	if o.Remote != nil {
 		hint = noStore
 	}
 	cache := o.DataDir
-	if e.storeURL = url; url != "" {
+	if url != "" {
 		hint = ""
 		needed := o.Worker || !o.LookOnly
 		if e.shared, err = r.open(ctx, url, needed); err != nil {
@@ -82,7 +90,7 @@ func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
 			}
 			hint = "; " + err.Error()
 		}
-		sum := sha256.Sum256([]byte(e.namespace + "\n" + url))
+		sum := sha256.Sum256([]byte(e.namespace + "\n" + url + "\n" + found.id))
 		cache = filepath.Join(o.DataDir, "shared", hex.EncodeToString(sum[:8]))
 	}
 	if err := e.openStores(ctx, o, cache); err != nil {
@@ -98,20 +106,19 @@ func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
 	return nil
 }
 
-// find returns the URL of the registered store, or "". If the namespace has no store and wanted is not "", it
-// registers wanted.
-func (r registry) find(ctx context.Context, wanted string) (string, error) {
-	url, err := r.registered(ctx)
-	if err == nil && url == "" && wanted != "" {
+// find returns the registration. If the namespace has no store and wanted is not "", it registers wanted.
+func (r registry) find(ctx context.Context, wanted string) (registration, error) {
+	found, err := r.registered(ctx)
+	if err == nil && found.url == "" && wanted != "" {
 		if err := r.register(ctx, wanted); err != nil {
-			return "", err
+			return registration{}, err
 		}
-		url, err = r.registered(ctx) // another process may have been first
+		found, err = r.registered(ctx) // another process may have been first
 	}
 	if err == nil {
-		err = r.check(url, wanted)
+		err = r.check(found.url, wanted)
 	}
-	return url, err
+	return found, err
 }
 
 // check returns an error if wanted is not "" and another store is registered.
@@ -123,25 +130,25 @@ func (r registry) check(registered, wanted string) error {
 	return nil
 }
 
-// registered returns the URL of the registered store, or "".
-func (r registry) registered(ctx context.Context) (url string, err error) {
+func (r registry) registered(ctx context.Context) (registration, error) {
 	d, err := r.client.DescribeWorkflowExecution(ctx, storeWorkflow, "")
 	if isError[*serviceerror.NotFound](err) || isError[*serviceerror.NamespaceNotFound](err) {
-		return "", nil
+		return registration{}, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the store of namespace %s: %w", r.namespace, err)
+		return registration{}, fmt.Errorf("read the store of namespace %s: %w", r.namespace, err)
 	}
 	info := d.GetWorkflowExecutionInfo()
 	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return "", nil
+		return registration{}, nil
 	}
+	found := registration{id: info.GetExecution().GetRunId()}
 	memo := history.PayloadJSON(info.GetMemo().GetFields()[storeMemo])
-	if err := json.Unmarshal(memo, &url); err != nil || url == "" {
-		return "", fmt.Errorf("%w: the workflow %s of namespace %s does not name it", ErrStore, storeWorkflow,
-			r.namespace)
+	if err := json.Unmarshal(memo, &found.url); err != nil || found.url == "" {
+		return registration{}, fmt.Errorf("%w: the workflow %s of namespace %s does not name it", ErrStore,
+			storeWorkflow, r.namespace)
 	}
-	return url, nil
+	return found, nil
 }
 
 // register writes the marker of a store, and registers the store.
@@ -210,13 +217,13 @@ func CheckStore(ctx context.Context, e *Engine) (url string, err error) {
 	if e.shared != nil {
 		return e.shared.String(), r.verify(ctx, e.shared)
 	}
-	if e.storeURL != "" { // it could not be opened
+	if e.store.url != "" { // it could not be opened
 		var b bucket.Bucket
-		if b, err = r.open(ctx, e.storeURL, true); err == nil {
+		if b, err = r.open(ctx, e.store.url, true); err == nil {
 			err = b.Close()
 		}
 	}
-	url, _, _ = strings.Cut(e.storeURL, "?")
+	url, _, _ = strings.Cut(e.store.url, "?")
 	return url, err
 }
 
@@ -240,8 +247,9 @@ const storeCheckEvery = time.Minute
 // processes are missing in its own store.
 type storeWatch struct {
 	registry
-	url, dir string // of this process
-	changed  chan error
+	used    registration // by this process
+	dir     string       // of this process
+	changed chan error
 }
 
 // StoreChanged returns a channel on which a process that executes runs receives [ErrStoreChanged]. The
@@ -275,17 +283,20 @@ func (w *storeWatch) check(ctx context.Context) error {
 	defer cancel()
 	now, err := w.registered(ctx)
 	switch {
-	case err != nil || now == w.url:
+	case err != nil || now == w.used:
 		return nil
-	case now == "":
+	case now.url == w.used.url:
+		return fmt.Errorf("%w: namespace %s registered %s again, so it may be empty; start this process again",
+			ErrStoreChanged, w.namespace, now.url)
+	case now.url == "":
 		return fmt.Errorf("%w: namespace %s no longer names the store %s, which this process uses; register a store "+
 			"with \"acescope setup --store\", then start this process again", ErrStoreChanged, w.namespace,
-			w.url)
-	case w.url == "":
+			w.used.url)
+	case w.used.url == "":
 		return fmt.Errorf("%w: namespace %s uses %s now, and this process used %s; copy its contents with "+
 			"\"acescope store import %[4]s\", then start this process again", ErrStoreChanged, w.namespace,
-			now, w.dir)
+			now.url, w.dir)
 	}
 	return fmt.Errorf("%w: namespace %s uses %s now, and this process used %s; start this process again",
-		ErrStoreChanged, w.namespace, now, w.url)
+		ErrStoreChanged, w.namespace, now.url, w.used.url)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,21 @@ func TestStoreChange(t *testing.T) {
 	}
 	terminate()
 	notices("no longer names the store " + first)
+	if err := os.RemoveAll(strings.TrimPrefix(first, "file://") + "/artifacts"); err != nil {
+		t.Fatal(err)
+	}
+	register(first)
+	notices("registered " + first + " again")
+	again := open(Options{DataDir: dir, Worker: true, NoRunner: true})
+	if _, err := again.Artifacts.PutBytes(t.Context(), []byte("made beside the embedded server"),
+		"text/plain"); err != nil {
+		t.Fatal(err)
+	}
+	third := open(Options{DataDir: t.TempDir(), Remote: &Remote{}})
+	if _, err := third.Artifacts.Get(t.Context(), ref, 100); err != nil {
+		t.Errorf("an artifact that is put again after its store was emptied: %v", err)
+	}
+	terminate()
 	register(second)
 	notices("uses " + second + " now, and this process used " + first)
 	canceled, cancel := context.WithCancel(t.Context())

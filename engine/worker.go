@@ -100,7 +100,7 @@ func (e *Engine) serve(o Options) error {
 		}
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	store := &storeWatch{e.registry(), e.storeURL, e.dir, make(chan error, 1)}
+	store := &storeWatch{e.registry(), e.store, e.dir, make(chan error, 1)}
 	e.worker = &workerSet{w: w, dispatch: dispatch, watch: inBackground(dispatch.Watch), store: store,
 		checks: []*background{regularly(storeCheckEvery, store.run)}}
 	if o.Remote != nil {
