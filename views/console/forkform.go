@@ -42,7 +42,7 @@ func (f forkForm) fields() []tui.Field {
 		{Name: promptField, Label: "Prompt", Lines: true, Hint: "ctrl+e opens $EDITOR"},
 		{Name: "label", Label: "Expected answer", Hint: "grades the answer"},
 		{Name: "provider", Label: "Provider", Complete: f.choices("provider"), Hint: "of all phases"},
-		{Name: "model", Label: "Model", Complete: f.models("provider"), Hint: "of all phases"},
+		{Name: "model", Label: "Model", Complete: f.models("provider"), Follow: f.model, Hint: "of all phases"},
 		{Name: "playbook", Label: "Playbook", Complete: f.playbooks, Hint: "branch, version, file"},
 	}
 	for i, phase := range provided() {
@@ -69,6 +69,18 @@ func (f forkForm) fields() []tui.Field {
 	return fields
 }
 
+// model returns the model of the original, or the default of another provider, which the fork then has.
+func (f forkForm) model(v tui.Values) string {
+	provider := v["provider"]
+	if provider == f.original["provider"] {
+		return f.original["model"]
+	}
+	if name, ok := ace.BlueprintOf(provider); ok {
+		return name
+	}
+	return cmp.Or(f.Actions.Choices(f.Context, "model."+provider)...)
+}
+
 // prompt is the field for the prompt of a phase.
 func (f forkForm) prompt(phase string, reruns func(tui.Values) bool) tui.Field {
 	field := f.phasePrompt(phase)
@@ -92,7 +104,8 @@ func (f forkForm) change(v tui.Values) (c runs.Change, err error) {
 	}
 	for _, field := range f.fields() {
 		value, shown := v[field.Name]
-		if field.Name == fromField || !shown || value == f.original[field.Name] {
+		if field.Name == fromField || !shown || value == f.original[field.Name] ||
+			field.Name == "model" && value == f.model(v) {
 			continue
 		}
 		name := field.Name

@@ -146,10 +146,17 @@ func checkForkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 			}
 			continue
 		}
-		if s.Provider != "" && !slices.Contains(known, s.Provider) {
+		if s.Provider == "" {
+			continue
+		}
+		i := slices.Index(known, s.Provider)
+		if i < 0 {
 			return cli.UsageError(
 				"provider %q of the %s is unknown here; use --provider; known: %s, and blueprint:NAME",
 				s.Provider, s.Phase, strings.Join(known, ", "))
+		}
+		if err := runs.CheckReady(e.Providers[i], s.Provider, s.Model != "", false); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -64,17 +64,22 @@ func (f runFlags) checkProvider(name, flag string, known []model.Provider, clust
 			names = append(names, p.Name())
 			continue
 		}
-		if c, ok := p.(model.Checker); ok && !cluster && c.Ready() != nil {
-			return cli.UsageError("%s: %s", flag, strings.TrimPrefix(c.Ready().Error(), name+": "))
-		}
-		if p.DefaultModel() == "" && !f.hasModel(name) {
-			return cli.UsageError(
-				"%s needs a model: give --model, or model in [providers.%[1]s] of config.toml", name)
-		}
-		return nil
+		return CheckReady(p, flag, f.hasModel(name), cluster)
 	}
 	return cli.UsageError("%s: provider %q not found; known: %s, and blueprint:NAME",
 		flag, name, strings.Join(names, ", "))
+}
+
+// CheckReady checks that a provider has a model and, without a cluster, is ready.
+func CheckReady(p model.Provider, flag string, hasModel, cluster bool) error {
+	if c, ok := p.(model.Checker); ok && !cluster && c.Ready() != nil {
+		return cli.UsageError("%s: %s", flag, strings.TrimPrefix(c.Ready().Error(), p.Name()+": "))
+	}
+	if p.DefaultModel() == "" && !hasModel {
+		return cli.UsageError(
+			"%s needs a model: give --model, or model in [providers.%[1]s] of config.toml", p.Name())
+	}
+	return nil
 }
 
 // CheckBlueprint returns a usage error if a blueprint cannot execute a phase. It searches the directories
