@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,12 +152,12 @@ func wordsFor(kind string) string {
 	}
 }
 
-// checkFlags returns the usage error of required flags that are missing, of flags that exclude each other,
-// and of a flag that took the next one as its path. Cobra checks the first two later; its errors have no type
-// and print names as Go values.
+// checkFlags returns the usage error of required flags that are missing, of flags that exclude each other, of
+// an empty value, such as that of an unset variable, and of a flag that took the next one as its path. Cobra
+// checks the first two later; its errors have no type and print names as Go values.
 func checkFlags(cmd *cobra.Command) error {
 	var missing []string
-	var excluded, path error
+	var excluded, empty, path error
 	set := map[string]string{} // a flag that is set, by the group of its excluding flags
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Changed {
@@ -171,6 +172,13 @@ func checkFlags(cmd *cobra.Command) error {
 			}
 			set[group] = f.Name
 		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if _, may := f.Annotations[MayBeEmpty]; !may && slices.Contains(values, "") {
+			empty = UsageError("--%s is empty; give it a value, or omit it", f.Name)
+		}
 		value := strings.TrimLeft(f.Value.String(), "[") // of a list
 		if pathFlag.MatchString(f.Name) && strings.HasPrefix(value, "--") {
 			path = UsageError("--%s needs a path, not the flag %s; write a path that begins with -- as ./--…",
@@ -180,8 +188,11 @@ func checkFlags(cmd *cobra.Command) error {
 	if len(missing) > 0 {
 		return UsageError("needs %s; usage: %s", strings.Join(missing, " and "), cmd.UseLine())
 	}
-	return cmp.Or(excluded, path)
+	return cmp.Or(excluded, empty, path)
 }
+
+// MayBeEmpty is the annotation of a flag whose empty value has a meaning.
+const MayBeEmpty = "acescope_may_be_empty"
 
 // exclusiveFlags is the annotation of a flag with its groups in which the flags exclude each other; see
 // [cobra.Command.MarkFlagsMutuallyExclusive].

@@ -107,6 +107,9 @@ func (f *forkFlags) add(a *cli.App, cmd *cobra.Command) {
 	fs.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	fs.BoolVar(&f.dry, "dry-run", false, "show what the fork would do without starting it")
 	fs.BoolVar(&f.follow, "follow", false, "wait until the fork closes and show its result")
+	for _, name := range []string{"playbook", "branch"} {
+		fs.Lookup(name).Annotations = map[string][]string{cli.MayBeEmpty: nil}
+	}
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "follow", "wait")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
 	a.AgentDirsFlag(fs)
