@@ -184,8 +184,14 @@ func ReplaceFile(path string, data []byte) error {
 }
 
 // UpdateFile replaces a file of the user like [ReplaceFile]. It follows symbolic links and keeps the
-// permissions of an existing file.
+// permissions of an existing file. Devices and pipes are written, not replaced.
 func UpdateFile(path string, data []byte) error {
+	if path == "-" {
+		return UsageError("name a file; - is not standard output here")
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, data, 0)
+	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}

@@ -70,6 +70,9 @@ type ExportLine struct {
 }
 
 func export(a *cli.App, ctx context.Context, id string, f exportFlags) error {
+	if f.file == "-" {
+		f.file = ""
+	}
 	if a.JSON && f.file == "" {
 		return cli.UsageError("standard output is the history: use -o FILE with --json")
 	}
@@ -110,7 +113,7 @@ func exportRun(a *cli.App, events []*historypb.HistoryEvent, file, workflowID st
 		_, err := cli.Exact(a.Out).Write(data.Bytes())
 		return err
 	}
-	if err := cli.ReplaceFile(file, data.Bytes()); err != nil {
+	if err := cli.UpdateFile(file, data.Bytes()); err != nil {
 		return err
 	}
 	line := ExportLine{file, workflowID, cli.RunIDOf(events), len(events), data.Len()}

@@ -62,7 +62,7 @@ func exportWalk(a *cli.App, ctx context.Context, name string, f exportFlags) err
 	if err != nil {
 		return err
 	}
-	if err := cli.ReplaceFile(f.walk, page); err != nil {
+	if err := cli.UpdateFile(f.walk, page); err != nil {
 		return err
 	}
 	line := WalkLine{f.walk, w.About.WorkflowID, w.About.RunID, w.Len(), len(page)}
