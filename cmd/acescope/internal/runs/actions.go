@@ -3,11 +3,14 @@ package runs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
@@ -16,6 +19,7 @@ import (
 	"acescope/engine/temporal/fork"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
+	"acescope/sources/experiments"
 	"acescope/sources/runs"
 	"acescope/theme"
 )
@@ -40,7 +44,8 @@ type action struct {
 }
 
 // do finds all runs first. It then confirms, makes and reports the change of each run, and stops
-// at the first error. A change applies to the run that was found, never to a newer run of its ID.
+// at the first error. Runs that have closed already are an error at the end. A change applies to the run
+// that was found, never to a newer run of its ID.
 func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 	ctx := cmd.Context()
 	yes, err := cmd.Flags().GetBool("yes")
@@ -52,21 +57,22 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 		return err
 	}
 	defer done()
-	var found []runs.ID
-	for _, name := range names {
-		r, err := runs.Resolve(ctx, e.Client, name)
-		if err != nil {
-			return err
-		}
-		info := r.GetWorkflowExecutionInfo()
-		id, status := info.GetExecution().GetWorkflowId(), info.GetStatus()
+	found, err := findAll(ctx, e.Client, names)
+	if err != nil && len(names) > 1 {
+		return fmt.Errorf("%w; nothing was changed", err)
+	} else if err != nil {
+		return err
+	}
+	var closed []error
+	for _, r := range found {
+		id := runs.ID{WorkflowID: r.info.GetExecution().GetWorkflowId(),
+			RunID: r.info.GetExecution().GetRunId()}
+		status := r.info.GetStatus()
 		if !x.closed && status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			word := theme.Styles{}.Status(string(history.StatusOf(status))).Word
-			return fmt.Errorf("%s is closed already: %s", id, word)
+			closed = append(closed, fmt.Errorf("%s is closed already: %s", id.WorkflowID, word))
+			continue
 		}
-		found = append(found, runs.ID{WorkflowID: id, RunID: info.GetExecution().GetRunId()})
-	}
-	for _, id := range found {
 		p, kept, err := Prepare(ctx, e, id, x.Change)
 		if err != nil {
 			return err
@@ -87,7 +93,49 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(closed...)
+}
+
+// named is a run, and the name by which it was found.
+type named struct {
+	name string
+	info *workflowpb.WorkflowExecutionInfo
+}
+
+// findAll finds the newest runs of names. The name of a group stands for the experiments that repeat it.
+func findAll(ctx context.Context, c client.Client, names []string) (found []named, err error) {
+	for _, name := range names {
+		r, err := runs.Resolve(ctx, c, name)
+		if err == nil {
+			found = append(found, named{name, r.GetWorkflowExecutionInfo()})
+			continue
+		}
+		repeats := repeatsIn(ctx, c, name, err)
+		if len(repeats) == 0 {
+			return nil, err
+		}
+		members, err := findAll(ctx, c, repeats)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, members...)
+	}
+	return found, nil
+}
+
+// repeatsIn returns the IDs of the experiments of a group, after looking for a run of its name failed.
+func repeatsIn(ctx context.Context, c client.Client, name string, failed error) (ids []string) {
+	if !errors.Is(failed, runs.ErrNotFound) {
+		return nil
+	}
+	_, group, err := experiments.ReadGroup(ctx, c, name)
+	if err != nil || group == nil {
+		return nil
+	}
+	for _, s := range group.Repeats {
+		ids = append(ids, s.Input.ExperimentID)
+	}
+	return ids
 }
 
 // actionCommand completes a command that makes a change. By default its arguments are runs.

@@ -1,7 +1,9 @@
 package runs
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -140,6 +142,13 @@ func showEvaluations(a *cli.App, ctx context.Context, name, data string, item in
 
 func ReadEvaluations(ctx context.Context, e *engine.Engine, name string) (*evaluations.Grid, error) {
 	run, err := runs.Resolve(ctx, e.Client, name)
+	if repeats := repeatsIn(ctx, e.Client, name, err); len(repeats) > 0 {
+		return nil, cli.UsageError("%s is a group; name one of its repeats, such as %s", name, repeats[0])
+	}
+	if errors.Is(err, runs.ErrNotFound) {
+		_, missing := experiments.Resolve(ctx, e.Client, name)
+		return nil, cmp.Or(missing, err)
+	}
 	if err != nil {
 		return nil, err
 	}

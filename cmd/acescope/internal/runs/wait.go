@@ -18,7 +18,8 @@ func WaitCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait RUN|EXPERIMENT...",
 		Short: "Wait until runs and experiments have closed",
-		Long: "Wait until runs and experiments have closed, and write a line for each, in the order of the arguments.\n\n" +
+		Long: "Wait until runs and experiments have closed, and write a line for each, in the order of the arguments.\n" +
+			"The name of a group (acescope run --repeats) stands for its experiments.\n\n" +
 			exitHelp,
 		Example: "acescope run --dataset train.jsonl --experiment night --detach && acescope wait night --timeout 8h",
 		Args:    cobra.MinimumNArgs(1),
@@ -50,24 +51,25 @@ func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) 
 	ignore := func(string) func(*historypb.HistoryEvent) error {
 		return func(*historypb.HistoryEvent) error { return nil }
 	}
+	awaited, err := findAll(ctx, e.Client, ids)
+	if err != nil {
+		return err
+	}
 	var failed []error
-	for _, id := range ids {
-		found, err := runs.Resolve(ctx, e.Client, id)
-		if err != nil {
-			return err
-		}
-		exec := found.GetWorkflowExecutionInfo().GetExecution()
+	for _, r := range awaited {
+		exec := r.info.GetExecution()
 		stop := reportReviews(a, waiting, e, exec.GetWorkflowId())
 		ended := followChain(a, waiting, e, exec.GetWorkflowId(), exec.GetRunId(), ignore)
 		stop()
 		if waiting.Err() != nil && ctx.Err() == nil {
-			return fmt.Errorf("%s is still running after %s", id, timeout)
+			return fmt.Errorf("%s is still running after %s", r.name, timeout)
 		}
-		if found, err = runs.Resolve(ctx, e.Client, id); err != nil {
+		found, err := runs.Resolve(ctx, e.Client, r.name)
+		if err != nil {
 			return err
 		}
 		l := cli.ListLine(runs.Of(found.GetWorkflowExecutionInfo()))
-		out.Line(l, "%s  %s  %s", id, l.Status, l.Verdict)
+		out.Line(l, "%s  %s  %s", r.name, l.Status, l.Verdict)
 		if err := out.Flush(); err != nil {
 			return err
 		}
