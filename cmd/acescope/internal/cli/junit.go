@@ -35,11 +35,14 @@ type (
 	}
 )
 
-// WriteJUnit writes a report of one suite to a file.
+// WriteJUnit writes a report of one suite to a file, which other users can read: those of CI systems collect it.
 func WriteJUnit(path string, s JUnitSuite) error {
 	data, err := xml.MarshalIndent(JUnitSuites{Suites: []JUnitSuite{s}}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append([]byte(xml.Header), append(data, '\n')...), 0o600)
+	if path == "-" {
+		return UsageError("--junit: name a file; - is not standard output here")
+	}
+	return os.WriteFile(path, append([]byte(xml.Header), append(data, '\n')...), 0o644)
 }

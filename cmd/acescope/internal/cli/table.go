@@ -196,7 +196,7 @@ func (t *Table) ink(cell string) theme.Ink {
 		return s.Success
 	case "WARNING", "stale", "waiting", "approval":
 		return s.Warning
-	case "ERROR", "error":
+	case "ERROR", "error", "not met":
 		return s.Error
 	default:
 		return s.Status(strings.ReplaceAll(word, " ", "_")).Ink

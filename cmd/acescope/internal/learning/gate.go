@@ -2,6 +2,7 @@ package learning
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
-	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/learning/stats"
 	"acescope/sources/evaluations"
@@ -32,8 +32,9 @@ func GateCommand(a *cli.App) *cobra.Command {
 		Use:   "gate EXPERIMENT",
 		Short: "Check conditions on an experiment, for a CI system; exits with 1 unless all hold",
 		Long: "Check that an experiment has completed, and the conditions of the flags. The evaluation is the last\n" +
-			"complete one, of the playbook as it was learned. A regression is an item that the last evaluation of\n" +
-			"the other experiment answered correctly and this one does not; both need the same items.",
+			"complete one; a condition on it does not hold if the experiment has learned more since, such as one that\n" +
+			"a budget stopped. A regression is an item that the last evaluation of the other experiment answered\n" +
+			"correctly and this one does not; both need the same items.",
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment $CI_COMMIT &&\n" +
 			"  acescope gate $CI_COMMIT --min-eval 0.9 --no-regressions main --max-cost 5 --junit gate.xml",
 		Args: cobra.ExactArgs(1),
@@ -69,14 +70,29 @@ func gate(a *cli.App, ctx context.Context, name string, f gateFlags) error {
 	case !(f.maxCost >= 0):
 		return cli.UsageError("--max-cost %g: must not be negative", f.maxCost)
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	g, err := f.judge(a, ctx, name, least)
+	if err != nil && f.junit != "" { // the report of an earlier call must not remain
+		problem := &cli.JUnitProblem{Message: cli.OneLine(err), Type: "error"}
+		err = errors.Join(err, cli.WriteJUnit(f.junit, cli.JUnitSuite{
+			Name: "acescope gate " + name, Tests: 1, Errors: 1, Time: "0",
+			Cases: []cli.JUnitCase{{Class: name, Name: "gate", Time: "0", Error: problem}}}))
+	}
 	if err != nil {
 		return err
+	}
+	return g.report(a, f.junit)
+}
+
+// judge reads an experiment and checks the conditions.
+func (f gateFlags) judge(a *cli.App, ctx context.Context, name string, least float64) (*gated, error) {
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return nil, err
 	}
 	defer done()
 	grid, err := runs.ReadEvaluations(ctx, e, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g := &gated{Grid: grid}
 	g.completed()
@@ -84,14 +100,16 @@ func gate(a *cli.App, ctx context.Context, name string, f gateFlags) error {
 		g.accuracy(least, f.confident)
 	}
 	if f.base != "" {
-		if err := g.regressions(ctx, e, f.base); err != nil {
-			return err
+		base, err := runs.ReadEvaluations(ctx, e, f.base)
+		if err != nil {
+			return nil, fmt.Errorf("--no-regressions: %w", err)
 		}
+		g.regressions(base)
 	}
 	if f.costs {
 		g.cost(f.maxCost)
 	}
-	return g.report(a, f.junit)
+	return g, nil
 }
 
 // parseShare parses a share or a percentage, "" as 0.
@@ -128,7 +146,7 @@ func (g *gated) completed() {
 	g.check("completed", g.Status == ace.Completed, "%s", text)
 }
 
-// last returns the last complete evaluation with labels, or nil.
+// last returns the last complete evaluation with labels, or nil. It may be older than what was learned.
 func last(g *evaluations.Grid) *evaluations.Version {
 	for i := range slices.Backward(g.Versions) {
 		if v := &g.Versions[i]; v.Labeled() > 0 && !v.Incomplete {
@@ -150,22 +168,27 @@ func (g *gated) accuracy(least float64, confident bool) {
 	}
 	found := float64(v.Correct) / float64(v.Labeled())
 	i := stats.Wilson(v.Correct, v.Labeled())
-	text := fmt.Sprintf("%d of %d correct, %.1f%% (%.1f to %.1f)", v.Correct, v.Labeled(), 100*found,
-		100*i.Low, 100*i.High)
+	text := fmt.Sprintf("%s: %d of %d correct, %.1f%% (%.1f to %.1f)", evaluations.When(v.EvalResult), v.Correct,
+		v.Labeled(), 100*found, 100*i.Low, 100*i.High)
 	if confident {
 		found = i.Low
 	}
-	g.check(condition, found >= least, "%s", text)
+	if g.outdated(v) {
+		text = notEvaluated + text
+	}
+	g.check(condition, found >= least && !g.outdated(v), "%s", text)
 }
+
+// notEvaluated begins the finding about an evaluation that is not of the playbook as it was learned.
+const notEvaluated = "what was learned since was not evaluated; "
+
+// outdated reports whether the experiment has learned more after the evaluation.
+func (g *gated) outdated(v *evaluations.Version) bool { return v.Playbook != g.Progress.After }
 
 // maxListed is the number of items that a line names.
 const maxListed = 10
 
-func (g *gated) regressions(ctx context.Context, e *engine.Engine, name string) error {
-	base, err := runs.ReadEvaluations(ctx, e, name)
-	if err != nil {
-		return err
-	}
+func (g *gated) regressions(base *evaluations.Grid) {
 	condition := "no regressions from " + base.Input.ExperimentID
 	before, after := last(base), last(g.Grid)
 	switch {
@@ -176,11 +199,14 @@ func (g *gated) regressions(ctx context.Context, e *engine.Engine, name string) 
 			g.Input.EvalID)
 	case before.Items == nil || after.Items == nil:
 		g.check(condition, false, "the answers to the items were not kept")
+	case g.outdated(after):
+		g.check(condition, false, notEvaluated+"the evaluation is of: "+evaluations.When(after.EvalResult))
 	default:
 		versions := []evaluations.Version{*before, *after}
 		pair := evaluations.Grid{Versions: versions, Rows: evaluations.Rows(versions)}
 		fixed, broken := pair.Flips(0, 1)
-		text := fmt.Sprintf("%s worse, %d better", ace.Count(len(broken), "item"), len(fixed))
+		text := fmt.Sprintf("%s against %s: %s worse, %d better", evaluations.When(after.EvalResult),
+			evaluations.When(before.EvalResult), ace.Count(len(broken), "item"), len(fixed))
 		for i, item := range broken {
 			if i == maxListed {
 				text += ", …"
@@ -190,7 +216,6 @@ func (g *gated) regressions(ctx context.Context, e *engine.Engine, name string) 
 		}
 		g.check(condition, len(broken) == 0, "%s", text)
 	}
-	return nil
 }
 
 func (g *gated) cost(most float64) {
