@@ -113,6 +113,7 @@ type form struct {
 	inputs   []textinput.Model
 	long     map[int]string // values with several lines
 	refused  map[int]string // why edited texts were not stored, until their field changes
+	followed map[int]string // last values by [Field.Follow]
 	touched  []bool         // a problem of the field is shown
 	at       int            // the focused field
 	fresh    bool           // typing replaces the value of the focused field
@@ -132,7 +133,7 @@ type form struct {
 }
 
 func newForm(spec Form, kept Values, s theme.Styles) *form {
-	f := &form{spec: spec, styles: s, long: map[int]string{}, refused: map[int]string{},
+	f := &form{spec: spec, styles: s, long: map[int]string{}, refused: map[int]string{}, followed: map[int]string{},
 		touched: make([]bool, len(spec.Fields)), fresh: true, option: -1, reported: -1}
 	for i, field := range spec.Fields {
 		in := textinput.New()
@@ -152,7 +153,23 @@ func newForm(spec Form, kept Values, s theme.Styles) *form {
 		f.set(i, value)
 	}
 	f.inputs[0].Focus()
+	f.follow()
 	return f
+}
+
+// follow updates the fields that follow others and that were not typed into.
+func (f *form) follow() {
+	typed := f.typed()
+	for i, field := range f.spec.Fields {
+		if field.Follow == nil {
+			continue
+		}
+		value := field.Follow(typed)
+		if last, ok := f.followed[i]; ok && last != value && last == typed[field.Name] {
+			f.set(i, value)
+		}
+		f.followed[i] = value
+	}
 }
 
 func (f *form) set(i int, value string) {
@@ -237,6 +254,7 @@ func (f *form) changed() tea.Cmd {
 func (f *form) recheck() tea.Cmd {
 	f.version++
 	f.failure = ""
+	f.follow()
 	return f.check()
 }
 
@@ -335,13 +353,7 @@ func (f *form) turn(by int) tea.Cmd {
 	options := f.field().Options
 	n := len(options)
 	at := slices.Index(options, f.value(f.at))
-	before := f.typed()
 	f.set(f.at, options[(max(at, 0)+by+n)%n])
-	for i, field := range f.spec.Fields {
-		if field.Follow != nil && f.value(i) == field.Follow(before) {
-			f.set(i, field.Follow(f.typed()))
-		}
-	}
 	return f.changed()
 }
 

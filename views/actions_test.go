@@ -499,6 +499,17 @@ func TestFrozenRun(t *testing.T) {
 	}
 }
 
+// With another provider, the form shows the model that the fork then has.
+func TestForkFormFollowsProvider(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 100, 30)
+	sc.typed(append([]string{"f", "tab", "tab", "tab", "ctrl+u"}, letters("anthropic")...)...)
+	sc.has("claude-1")
+	sc.lacks("small")
+	sc.has(`plan {0 generator} [{"provider" "anthropic"}]`)
+	sc.typed("tab", "end", "x")
+	sc.has(`[{"provider" "anthropic"} {"model" "claude-1x"}]`)
+}
+
 // An experiment has no results that a fork could reuse.
 func TestForkOfAnExperiment(t *testing.T) {
 	sc := newScreen(t, full(6), plainLook, 80, 24)
