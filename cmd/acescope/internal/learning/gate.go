@@ -200,7 +200,7 @@ func (g *gated) regressions(base *evaluations.Grid) {
 	case before.Items == nil || after.Items == nil:
 		g.check(condition, false, "the answers to the items were not kept")
 	case g.outdated(after):
-		g.check(condition, false, notEvaluated+"the evaluation is of: "+evaluations.When(after.EvalResult))
+		g.check(condition, false, "%sthe evaluation is of: %s", notEvaluated, evaluations.When(after.EvalResult))
 	default:
 		versions := []evaluations.Version{*before, *after}
 		pair := evaluations.Grid{Versions: versions, Rows: evaluations.Rows(versions)}
