@@ -211,6 +211,16 @@ type ExperimentProgress struct {
 	Ablation *AblationProgress `json:"ablation,omitempty"`
 }
 
+// LastEval returns the last evaluation that is complete, or nil.
+func (p *ExperimentProgress) LastEval() *EvalResult {
+	for i := range slices.Backward(p.Eval) {
+		if !p.Eval[i].Incomplete {
+			return &p.Eval[i]
+		}
+	}
+	return nil
+}
+
 // Stages of an experiment.
 const (
 	StageLearning   = "learning"

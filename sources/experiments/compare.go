@@ -289,22 +289,12 @@ func flipOf(a, b *Task) Flip {
 }
 
 func compareEval(a, b *Series) *EvalComparison {
-	lastA, lastB := lastEval(&a.Progress), lastEval(&b.Progress)
+	lastA, lastB := a.Progress.LastEval(), b.Progress.LastEval()
 	if a.Input.Eval == nil || b.Input.Eval == nil || a.Input.Eval.SHA256 != b.Input.Eval.SHA256 ||
 		lastA == nil || lastB == nil {
 		return nil
 	}
 	return compareEvals(a.Input.EvalID, *lastA, *lastB)
-}
-
-// lastEval returns the last complete evaluation, or nil.
-func lastEval(p *ace.ExperimentProgress) *ace.EvalResult {
-	for i := len(p.Eval) - 1; i >= 0; i-- {
-		if !p.Eval[i].Incomplete {
-			return &p.Eval[i]
-		}
-	}
-	return nil
 }
 
 // compareEvals compares two evaluations on the same data set.

@@ -80,8 +80,8 @@ type measure struct {
 var measures = []measure{
 	{"accuracy", "rate", func(s *Series) float64 { return s.Totals().Accuracy }},
 	{"last evaluation", "rate", func(s *Series) float64 {
-		if n := len(s.Progress.Eval); n > 0 {
-			return stats.Share(s.Progress.Eval[n-1].Correct, s.Progress.Eval[n-1].Labeled())
+		if last := s.Progress.LastEval(); last != nil {
+			return stats.Share(last.Correct, last.Labeled())
 		}
 		return math.NaN()
 	}},

@@ -209,11 +209,10 @@ func facts(w *widget.Writer, of sums) {
 
 // lastEvalScore shows the mean score of the last evaluation, "" without partial credit.
 func lastEvalScore(x *experiments.Series) string {
-	n := len(x.Progress.Eval)
-	if n == 0 {
+	last := x.Progress.LastEval()
+	if last == nil {
 		return ""
 	}
-	last := &x.Progress.Eval[n-1]
 	return widget.MeanScore(x.Input.MeanScore(last.Score, last.Labeled()))
 }
 
@@ -376,12 +375,12 @@ func accuracyOf(r experiments.Experiment) float64 {
 	return float64(correct) / float64(labeled)
 }
 
-// lastEval returns the newest evaluation, or -1.
+// lastEval returns the newest complete evaluation, or -1.
 func lastEval(r experiments.Experiment) float64 {
-	if r.Progress == nil || len(r.Progress.Eval) == 0 {
+	if r.Progress == nil || r.Progress.LastEval() == nil {
 		return -1
 	}
-	return evalRate(&r.Progress.Eval[len(r.Progress.Eval)-1])
+	return evalRate(r.Progress.LastEval())
 }
 
 // evalRate returns the accuracy of an evaluation, or -1 without labels.

@@ -62,10 +62,11 @@ func experimentList(a *cli.App, ctx context.Context) error {
 	header := "EXPERIMENT\tDATA SET\tMODEL\tSTATUS\tTASKS\tFAILED\tACC (95%)\tEVAL (95%)\tBULLETS\tCOST\tAGE"
 	return cli.WriteRows(a, rows, header, func(r ExperimentRow) []any {
 		eval := ""
-		if n := len(r.Eval); n > 0 {
-			eval = accuracy(r.Eval[0].Correct, r.Eval[0].Labeled(), g)
+		complete := slices.DeleteFunc(slices.Clone(r.Eval), func(e cli.EvalLine) bool { return e.Incomplete })
+		if n := len(complete); n > 0 {
+			eval = accuracy(complete[0].Correct, complete[0].Labeled(), g)
 			if n > 1 {
-				eval += " " + g.Arrow + " " + accuracy(r.Eval[n-1].Correct, r.Eval[n-1].Labeled(), g)
+				eval += " " + g.Arrow + " " + accuracy(complete[n-1].Correct, complete[n-1].Labeled(), g)
 			}
 		}
 		tasks, failed := fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs), strconv.Itoa(r.Failed)

@@ -84,8 +84,7 @@ func groupText(g *experiments.Group, glyphs theme.Glyphs) []string {
 	}
 	for _, s := range g.Repeats {
 		t, eval := s.Totals(), ""
-		if n := len(s.Progress.Eval); n > 0 {
-			last := &s.Progress.Eval[n-1]
+		if last := s.Progress.LastEval(); last != nil {
 			eval = ", last evaluation " + widget.Accuracy(last.Correct, last.Labeled(), glyphs)
 		}
 		order := ""
