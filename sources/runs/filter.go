@@ -31,6 +31,9 @@ import (
 // returned unchanged. An error names the word that is not understood.
 func Filter(typed string) (query string, err error) {
 	words := spacedWords.FindAllString(typed, -1)
+	if n := len(words); n > 0 && valueMissing.MatchString(words[n-1]) {
+		return "", fmt.Errorf("%q: the value is missing", words[n-1])
+	}
 	if isQuery(words) {
 		return strings.TrimSpace(typed), nil
 	}
@@ -57,6 +60,9 @@ func Filter(typed string) (query string, err error) {
 	}
 	return strings.Join(terms, " AND "), nil
 }
+
+// valueMissing matches a condition that ends with its operator.
+var valueMissing = regexp.MustCompile(`^\w+(=|!=|:)$`)
 
 // fieldWord returns the attribute and the value that a status or a verdict stands for.
 func fieldWord(word string) (attribute, value string) {
@@ -248,8 +254,13 @@ func checkValue(word, key, value string) error {
 	if key != VerdictCondition && key != history.AttrStatus || slices.Contains(fixed, value) {
 		return nil
 	}
-	return fmt.Errorf("%q: unknown value %q; use one of %s", word, value,
-		strings.ToLower(strings.Join(fixed, ", ")))
+	if key == history.AttrStatus { // words that are the same elsewhere
+		fixed = nil
+		for _, s := range ace.Statuses() {
+			fixed = append(fixed, string(s))
+		}
+	}
+	return fmt.Errorf("%q: unknown value %q; use one of %s", word, value, strings.Join(fixed, ", "))
 }
 
 // condition returns the condition that an attribute has one of the values. The server itself finds wrong

@@ -55,7 +55,6 @@ func TestFilter(t *testing.T) {
 		`ExitStatus="a" OR x="b"`:  `ExitStatus="a" OR x="b"`,
 		`ExitStatus="wrong`:        `ExitStatus="wrong`,
 		`StartTime > '2026-01-01'`: `StartTime > '2026-01-01'`,
-		`ExitStatus=`:              `ExitStatus=`,
 		`(ExitStatus="x")`:         `(ExitStatus="x")`,
 		`TaskId STARTS_WITH "q"`:   `TaskId STARTS_WITH "q"`,
 		`exp=a(b)`:                 `exp=a(b)`,
@@ -74,9 +73,13 @@ func TestFilterMistakes(t *testing.T) {
 		"http://x":            `"http://x": unknown key "http"; quote a text with a colon`,
 		"status:fine":         `"status:fine": unknown value "fine"`,
 		"verdict!=good":       `"verdict!=good": unknown value "good"`,
-		"since:lunch":         `"since:lunch": not a time: "lunch"`,
-		"until!=today":        `"until!=today": not a time`,
-		"cost>much":           `"cost>much": not a number: "much"`,
+		"wrong experiment=":   `"experiment=": the value is missing`,
+		"ExitStatus=":         `"ExitStatus=": the value is missing`,
+		"status:fun": `"status:fun": unknown value "fun"; use one of running, completed, failed, canceled, ` +
+			`terminated, timed_out, continued_as_new`,
+		"since:lunch":  `"since:lunch": not a time: "lunch"`,
+		"until!=today": `"until!=today": not a time`,
+		"cost>much":    `"cost>much": not a number: "much"`,
 	} {
 		if got, err := Filter(typed); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("Filter(%q) = %q, %v, want %s", typed, got, err, want)
