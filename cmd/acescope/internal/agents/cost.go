@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 			return err
 		}}, name, usage)
 	}
-	day(&q.Since, "since", "first day: a date such as 2026-11-22, or how long ago, such as 7d or 36h")
+	day(&q.Since, "since", "first day: today, yesterday, a date such as 2026-11-22, or how long ago, such as 2w, 7d or 36h")
 	day(&q.Until, "until", "last day, likewise")
 	agents := append(agentcli.CLIs(), costs.Agent)
 	choiceVar(fs, &agent, "agent", agents, "only this agent, acescope for runs: "+join(agents))
@@ -86,21 +87,23 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 // maxDaysAgo keeps days within four-digit years.
 const maxDaysAgo = 365_000
 
-// parseDay returns a day of the local time zone, as 2006-01-02, given a date or a duration before now.
+// parseDay returns a day of the local time zone, as 2006-01-02, given a word, a date or a duration before now.
 func parseDay(s string, now time.Time) (string, error) {
 	if _, err := time.Parse(time.DateOnly, s); err == nil {
 		return s, nil
 	}
-	if number, ok := strings.CutSuffix(s, "d"); ok {
-		if days, err := strconv.Atoi(number); err == nil && days >= 0 && days <= maxDaysAgo {
+	words := map[string]string{"today": "0d", "yesterday": "1d"}
+	for unit, days := range map[string]int{"d": 1, "w": 7} {
+		number, ok := strings.CutSuffix(cmp.Or(words[s], s), unit)
+		if n, err := strconv.Atoi(number); ok && err == nil && n >= 0 && n <= maxDaysAgo/days {
 			y, m, d := now.Local().Date()
-			return time.Date(y, m, d-days, 12, 0, 0, 0, time.UTC).Format(time.DateOnly), nil
+			return time.Date(y, m, d-n*days, 12, 0, 0, 0, time.UTC).Format(time.DateOnly), nil
 		}
 	}
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return transcripts.Today(now.Add(-ago)), nil
 	}
-	return "", errors.New("must be a date such as 2026-11-22, or a duration such as 7d or 36h")
+	return "", errors.New("must be today, yesterday, a date such as 2026-11-22, or a duration such as 2w, 7d or 36h")
 }
 
 // CostLine is the usage of a day, a model or another unit. Keys are the keys by unit if there are several.
@@ -156,13 +159,14 @@ func showCosts(
 	noRuns bool,
 ) error {
 	var ofRuns []*transcripts.Session
+	var partly bool // earlier runs were not read
 	var err error
 	if !noRuns && (q.Agent == "" || q.Agent == string(costs.Agent)) {
-		if ofRuns, err = readRunCosts(a, ctx, q.Since, began); err != nil {
+		if ofRuns, partly, err = readRunCosts(a, ctx, q.Since, began); err != nil {
 			return fmt.Errorf("the costs of runs cannot be read: %w; use --no-runs to sum up transcripts alone", err)
 		}
 	}
-	list, err := readTranscripts(a, ctx, len(ofRuns) > 0)
+	list, err := readTranscripts(a, ctx, partly || len(ofRuns) > 0)
 	if err != nil {
 		return err
 	}
@@ -172,6 +176,8 @@ func showCosts(
 	switch {
 	case len(rows) > 0:
 		err = writeCosts(a, by, rows, total)
+	case partly:
+		cli.Warn(a, "the query selects no usage since %s", q.Since)
 	case len(list) > 0:
 		_, all := transcripts.CostsBy(list, by, transcripts.CostQuery{})
 		noticeEmpty(a, all)
@@ -183,34 +189,35 @@ func showCosts(
 }
 
 // readRunCosts reads the runs that began at a time or later, or on a day or later, "" for all, from the
-// cluster or the data directory. A data directory that no engine has used has no runs, and none is created.
+// cluster or the data directory. partly reports whether there may be others. A data directory that no engine
+// has used has no runs, and none is created.
 func readRunCosts(
 	a *cli.App, ctx context.Context, since string, from time.Time,
-) ([]*transcripts.Session, error) {
+) (list []*transcripts.Session, partly bool, err error) {
 	if a.Cluster() == nil {
 		if dir, err := a.DataDir(); err != nil || server.RecordedVersion(dir) == "" {
-			return nil, nil // without a home directory there is no data directory either
+			return nil, false, nil // without a home directory there is no data directory either
 		}
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer done()
 	if since != "" && from.IsZero() {
 		if from, err = time.ParseInLocation(time.DateOnly, since, time.Local); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	x := costs.NewIndex()
 	if err := x.Read(ctx, e.Client, from, time.Now()); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	c := x.Costs()
 	if c.Dropped {
 		cli.Warn(a, "only the newest %s are read; use --since", ace.Count(costs.MaxRuns, "run"))
 	}
-	return c.Rows, nil
+	return c.Rows, !from.IsZero(), nil
 }
 
 func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total transcripts.Cost) error {
