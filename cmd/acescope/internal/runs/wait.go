@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,12 +53,27 @@ func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) 
 	ignore := func(string) func(*historypb.HistoryEvent) error {
 		return func(*historypb.HistoryEvent) error { return nil }
 	}
-	awaited, err := findAll(ctx, e.Client, ids)
-	if err != nil {
-		return err
+	var awaited []named
+	for i, id := range ids {
+		found, err := findAll(ctx, e.Client, ids[i:i+1])
+		task := func(experiment string) bool { return strings.HasPrefix(id, experiment+"-e") }
+		if err != nil && slices.ContainsFunc(ids[:i], task) { // the experiment before it may start it
+			found, err = []named{{name: id}}, nil
+		}
+		if err != nil {
+			return err
+		}
+		awaited = append(awaited, found...)
 	}
 	var failed []error
 	for _, r := range awaited {
+		if r.info == nil {
+			found, err := runs.Resolve(ctx, e.Client, r.name)
+			if err != nil {
+				return err
+			}
+			r.info = found.GetWorkflowExecutionInfo()
+		}
 		exec := r.info.GetExecution()
 		stop := reportReviews(a, waiting, e, exec.GetWorkflowId())
 		ended := followChain(a, waiting, e, exec.GetWorkflowId(), exec.GetRunId(), ignore)
