@@ -14,6 +14,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/tasks/runner"
+	sourceruns "acescope/sources/runs"
 	"acescope/sources/sessions"
 	runsview "acescope/views/runs"
 )
@@ -43,6 +44,8 @@ func completions(a *cli.App) cli.Kinds {
 		"ADAPTER":  cli.Words("offline", "online"),
 		"PHASE":    cli.Words(ace.Steps()...),
 		"PRESET":   cli.Words(ace.PresetPaper),
+		"QUERY":    completeQuery,
+		"OBSERVE":  cli.Words("on", "spool", "off"),
 		"EXECUTOR": cli.Words(runner.Deterministic, runner.ClaudeCode, runner.Codex, runner.Gemini,
 			runner.OpenCode),
 	}
@@ -55,7 +58,17 @@ var flagKinds = map[string]string{
 	"session": "SESSION", "parent": "SESSION",
 	"flow": "FLOW", "provider": "PROVIDER", "grader": "GRADER", "theme": "THEME", "filter": "FILTER",
 	"sort": "COLUMN", "adapter": "ADAPTER", "phase": "PHASE", "preset": "PRESET", "executor": "EXECUTOR",
+	"observe": "OBSERVE", "query": "QUERY",
 	"phase-prompt": "PHASE=PROMPT", "recorded": "RUN", "task-id": "TASK",
+}
+
+// completeQuery completes the last word of a filter.
+func completeQuery(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	from, options := sourceruns.Completion(typed, len(typed), func(string) []string { return nil })
+	for i := range options {
+		options[i] = typed[:from] + options[i]
+	}
+	return options, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 func branchNames(_ context.Context, e *engine.Engine) (names []cobra.Completion) {

@@ -43,6 +43,7 @@ func root(a *cli.App) *cobra.Command {
 		cmd.SetCompletionCommandGroupID(g.title)
 	}
 	cli.TypeUsageErrors(cmd, meant)
+	cli.CheckHelp(cmd, meant)
 	cli.SetHelp(cmd)
 	return cmd
 }

@@ -117,10 +117,31 @@ func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 			}
 			return UsageError("--%s %q: %w", f.Name, invalid.GetValue(), reason)
 		}
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+			var names []string
+			c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+			if near := ace.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+				return UsageError("%w; did you mean --%s?", err, near)
+			}
+		}
 		return UsageError("%w", err)
 	})
 	for _, sub := range cmd.Commands() {
 		TypeUsageErrors(sub, meant)
+	}
+}
+
+// CheckHelp makes the name of an unknown command an error of the help command of root. meant is that of
+// [TypeUsageErrors].
+func CheckHelp(root *cobra.Command, meant map[string]string) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"}) // InitDefaultHelpCmd adds it
+	help.Args = func(_ *cobra.Command, args []string) error {
+		of, rest, err := root.Find(args)
+		if len(rest) > 0 && of.HasSubCommands() {
+			return unknownCommand(of, rest[0], meant)
+		}
+		return err
 	}
 }
 

@@ -44,7 +44,10 @@ func unknownCommand(group *cobra.Command, name string, meant map[string]string) 
 	}
 	group.SuggestionsMinimumDistance = 1 + len(name)/5
 	if similar := group.SuggestionsFor(name); command == "" && name != "" && len(similar) > 0 {
-		command = strings.TrimSpace(path + " " + strings.Join(similar, " or "))
+		for i := range similar {
+			similar[i] = strings.TrimSpace(path + " " + similar[i])
+		}
+		command = strings.Join(similar, `" or "`+group.Root().Name()+" ")
 	}
 	for _, of := range slices.Sorted(maps.Keys(names)) {
 		if command == "" && ace.Distance(name, of) == 1 {
@@ -52,7 +55,7 @@ func unknownCommand(group *cobra.Command, name string, meant map[string]string) 
 		}
 	}
 	if command != "" {
-		return UsageError("unknown command %q; did you mean %q?", name, group.Root().Name()+" "+command)
+		return UsageError("unknown command %q; did you mean \"%s %s\"?", name, group.Root().Name(), command)
 	}
 	return UsageError("unknown command %q; run %q", name, group.CommandPath()+" --help")
 }

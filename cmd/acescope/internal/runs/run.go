@@ -46,8 +46,9 @@ func RunCommand(a *cli.App) *cobra.Command { return runCommand(a, &runFlags{}) }
 
 func runCommand(a *cli.App, f *runFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "run [PROMPT]",
-		Short: "Run one task, or an experiment over a data set",
+		Use:               "run [PROMPT]",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Run one task, or an experiment over a data set",
 		Long: "Runs one task, or with --dataset an experiment: the tasks of the data set one after the other, with a\n" +
 			"playbook that learns from each. A data set is a file of JSON lines\n" +
 			"{\"context\": …, \"question\": …, \"target\": …}. An interrupted run is kept: it continues when acescope\n" +
