@@ -143,9 +143,9 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 		share := widget.Quantity(g.Share, "rate", glyphs) +
 			widget.InParentheses(widget.Range(g.Interval(), "rate", glyphs))
 		w.Row(fmt.Sprintf("  %d", g.Count), share, cmp.Or(string(g.Verdict), string(g.Status)),
-			cmp.Or(string(g.Phase), g.Activity), g.Type, g.Pattern, "last "+nameOf(g.Last.Run))
+			cmp.Or(string(g.Phase), g.Activity), g.Type, "last "+nameOf(g.Last.Run), g.Pattern)
 		if r := g.Last.Reason; r != nil {
-			w.Row("  ", "", "", "", "", r.Example())
+			w.Row("  ", "", "", "", "", "", r.Example())
 		}
 	}
 	for _, list := range []struct {
