@@ -277,7 +277,7 @@ func (s *Store) Find(ctx context.Context, phase ace.Phase, ref string) (Prompt, 
 	} else if len(all) > 0 && !all[len(all)-1].Deleted {
 		return all[len(all)-1], nil
 	}
-	return Prompt{}, ErrNotFound.Of(string(phase) + "=" + ref)
+	return Prompt{}, ErrNotFound.Of(string(phase) + "/" + ref)
 }
 
 // Text returns the text of a version.

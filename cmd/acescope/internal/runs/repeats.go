@@ -165,6 +165,6 @@ func differenceText(n int, noun string) string {
 	if math.IsNaN(d) {
 		return ace.Count(n, noun) + " can show no difference"
 	}
-	return fmt.Sprintf("%s can show a difference of %.0f points or more", ace.Count(n, noun),
-		math.Ceil(100*d))
+	return fmt.Sprintf("%s can show a difference of %s or more", ace.Count(n, noun),
+		ace.Count(int(math.Ceil(100*d)), "point"))
 }
