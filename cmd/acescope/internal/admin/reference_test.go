@@ -287,7 +287,8 @@ have no ` + "`--json`" + `.
 | 3 | not found: a namespace, a run, a file, a playbook version, a branch or a bullet |
 | 4 | differs (` + "`diff`, `playbook diff`" + `) or nondeterministic (` + "`replay verify`" + `) |
 | 5 | unreachable: the cluster, its store, or the process that hosts the embedded server, does not answer or denies access; or the store of the namespace has changed |
-| 130 | interrupted. ` + "`serve` and `mcp`" + ` run until then and exit 0 |
+| 130 | interrupted. Commands that only an interruption ends exit 0: ` +
+	"`serve`, `mcp`, `runner start`, `tail -q`, `playbook sync --watch` and `acescope --json`" + ` |
 
 A command that fails writes one line to standard error. The line begins with ` + "`acescope: `" + `.
 `
