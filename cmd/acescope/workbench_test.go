@@ -74,4 +74,8 @@ func TestWorkbench(t *testing.T) {
 	term.await("file · experiment.json")
 	term.press("q")
 	term.await("▸H ", "closed ")
+	term.press("o")
+	term.await("Open a history")
+	term.press("../../LICENSE" + keyEnter)
+	term.await("▸H ", "‼ ../../LICENSE: ")
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,8 +45,15 @@ func (c *Console) AskOpen(s tui.Shell) tea.Cmd {
 
 func (c *Console) view(path string) tea.Cmd {
 	return func() tea.Msg {
-		return tui.Exec(c.viewer(expandHome(path)), func(err error) tea.Msg {
-			if err != nil {
+		var said strings.Builder
+		viewer := c.viewer(expandHome(path))
+		viewer.Stderr = &said
+		return tui.Exec(viewer, func(err error) tea.Msg {
+			reason := strings.TrimSpace(strings.TrimPrefix(said.String(), "acescope: "))
+			switch {
+			case err != nil && reason != "":
+				return tui.Failed(errors.New(reason))
+			case err != nil:
 				return tui.Failed(fmt.Errorf("open %s: %w", path, err))
 			}
 			return tui.Noted("closed " + path)
