@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -107,7 +108,7 @@ func (b *BatchPlan) Prepared(e *engine.Engine) sourceruns.Batch {
 		Labeled("runs", fmt.Sprintf("%d to fork, %d skipped", len(b.Plans), len(b.Skipped))),
 		Labeled("reused", formatPhases(first.Reused)),
 		Labeled("will rerun", rerunText(&first)...),
-		Labeled("changed", changedText(&first)...),
+		Labeled("changed", b.changedText()...),
 		Labeled("merges into", branchText(&first)),
 		Labeled("costs", costText(&first)))
 	for _, s := range b.Skipped[:min(len(b.Skipped), shownSkipped)] {
@@ -120,6 +121,43 @@ func (b *BatchPlan) Prepared(e *engine.Engine) sourceruns.Batch {
 		Yes: "fork the runs", Do: func(ctx context.Context, progress sourceruns.Progress) (int, error) {
 			return b.start(ctx, e, progress)
 		}}
+}
+
+// changedText lists the inputs that the forks change, and how many forks change them unless all do.
+func (b *BatchPlan) changedText() (lines []string) {
+	changes := map[string][]ace.ForkChange{}
+	for _, p := range b.Plans {
+		for name, c := range p.Changed {
+			changes[name] = append(changes[name], c)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		shown, list := changes[name][0], changes[name]
+		if n := distinct(list, func(c ace.ForkChange) string { return c.From }); n > 1 {
+			shown.From = fmt.Sprintf("%d different values", n)
+		}
+		if n := distinct(list, func(c ace.ForkChange) string { return c.To }); n > 1 {
+			shown.To = fmt.Sprintf("%d different values", n)
+		}
+		line := name + ": " + ShortChange(shown)
+		if len(list) < len(b.Plans) {
+			line += fmt.Sprintf(" (%d of the runs)", len(list))
+		}
+		lines = append(lines, line)
+	}
+	if lines == nil {
+		lines = []string{"nothing"}
+	}
+	return lines
+}
+
+// distinct counts the different values of a list.
+func distinct[T any](list []T, of func(T) string) int {
+	values := map[string]bool{}
+	for _, v := range list {
+		values[of(v)] = true
+	}
+	return len(values)
 }
 
 // start starts the forks one after the other until ctx ends or one cannot start.
