@@ -161,3 +161,16 @@ func TestStartDemo(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 }
+
+// A hidden list of experiments does not request its own curves.
+func TestOverviewKeepsItsCurve(t *testing.T) {
+	sc := newScreen(t, three(), plainLook, 120, 40)
+	sc.press("5", "j", "H")
+	want := "experiments [ace-experiment/night-3]"
+	for range 2 {
+		if got := sc.lastHeard("experiments "); got != want {
+			t.Errorf("the store heard %q, want %q", got, want)
+		}
+		sc.show(three())
+	}
+}

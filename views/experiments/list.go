@@ -254,6 +254,7 @@ type list struct {
 	Filter string
 	Order  int // index into orders
 	stale  bool
+	shown  bool
 }
 
 // orders are the sort orders, best first.
@@ -350,6 +351,7 @@ func (x *Experiments) CopiesOf(r experiments.Experiment) []tui.Copy {
 }
 
 func (v *list) SetShown(shown bool) {
+	v.shown = shown
 	v.feed.Look(shown)
 	if shown {
 		v.pair = nil
@@ -398,7 +400,9 @@ func (v *list) Scroll(by int) {
 	if r, ok := v.Current(); ok {
 		v.Cursor = r.WorkflowID
 	}
-	v.ask()
+	if v.shown { // otherwise another screen may show other series
+		v.ask()
+	}
 }
 
 func (v *list) Draw(now time.Time, focused bool) []string {
