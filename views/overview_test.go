@@ -1,6 +1,7 @@
 package views
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"acescope/sources/costs"
 	"acescope/sources/playbooks"
 	"acescope/sources/runs"
+	"acescope/views/console"
 )
 
 // withoutRuns has no runs, but transcripts with usage today, three days ago, and last month.
@@ -172,5 +174,35 @@ func TestOverviewKeepsItsCurve(t *testing.T) {
 			t.Errorf("the store heard %q, want %q", got, want)
 		}
 		sc.show(three())
+	}
+}
+
+// Actions apply to the run or the experiment under the cursor, and not to marks of another screen.
+func TestActionsUnderTheCursor(t *testing.T) {
+	for _, c := range []struct {
+		keys []string
+		want string
+	}{
+		{[]string{"5", "x"}, "ace-experiment/night-3"},
+		{[]string{"5", "j", "x"}, "tuned has already closed"},
+		{[]string{"5", "f"}, "an experiment cannot be forked"},
+		{[]string{"5", "t"}, "▸9 replay"},
+		{[]string{"5", "W"}, "opened experiment night-3"},
+		{[]string{"H", "g", "x"}, "ace-experiment/night-3"},
+		{[]string{"H", "g", "t"}, "▸9 replay"},
+		{[]string{"H", "]", "x"}, "this row has no run"},
+		{[]string{"H", "]", "t"}, "this row has no run"},
+		{[]string{"H", "]", "f"}, "this row has no run"},
+		{[]string{"2", "x"}, "Cancel this run?"},
+	} {
+		s := three()
+		s.Books = busy().Books
+		st := newStore(s)
+		web := func(context.Context, runs.ID) (string, bool, error) { return "", true, nil }
+		sc := newScreenOf(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC,
+			Web: web}, plainLook, 120, 40)
+		sc.press("g", "space", "j")
+		sc.run(sc.press(c.keys...))
+		sc.has(c.want)
 	}
 }

@@ -40,7 +40,9 @@ func (a *Actor) refused(s tui.Shell, verb string, of runs.ID) bool {
 }
 
 // hasMarks reports whether actions apply to marked runs.
-func (a *Actor) hasMarks() bool { return a.refuse == nil && len(a.listing.Marks.Runs) > 0 }
+func (a *Actor) hasMarks() bool {
+	return a.refuse == nil && a.listing.ShowsMarks && len(a.listing.Marks.Runs) > 0
+}
 
 func (a *Actor) preparing(c runs.Change) preparer {
 	return func(ctx context.Context, of runs.ID) (runs.Prepared, error) {
@@ -55,31 +57,15 @@ func (a *Actor) Propose(s tui.Shell, verb string, of runs.ID, prepare preparer) 
 
 // on acts on the marked runs that are open. If no run is marked, it acts on the selected run.
 func (a *Actor) on(s tui.Shell, verb string, prepare preparer) tea.Cmd {
-	of := a.nav.Selected.Run.ID()
-	switch {
-	case a.refused(s, verb, of):
-		return nil
-	case a.hasMarks():
+	if a.hasMarks() {
 		a.onMarked(s, verb, prepare)
 		return nil
-	case !a.selectedOpen(s):
+	}
+	r, ok := a.nav.Target(s)
+	if a.refused(s, verb, r.ID()) || !ok || !noteClosed(s, r) {
 		return nil
 	}
-	return a.Propose(s, verb, of, prepare)
-}
-
-// target returns the selected run. It notes if no run is selected.
-func (a *Actor) target(s tui.Shell) (runs.ID, bool) {
-	if !a.nav.Selected.Ok {
-		s.Note("no run is selected")
-	}
-	return a.nav.Selected.Run.ID(), a.nav.Selected.Ok
-}
-
-// selectedOpen reports whether the selected run is open. If not, it notes why.
-func (a *Actor) selectedOpen(s tui.Shell) bool {
-	_, ok := a.target(s)
-	return ok && noteClosed(s, a.nav.Selected.Run)
+	return a.Propose(s, verb, r.ID(), prepare)
 }
 
 // noteClosed reports whether a run is open. If not, it notes that the run is closed.
@@ -116,15 +102,15 @@ func (a *Actor) Cancel(s tui.Shell) tea.Cmd {
 
 // CancelSelected asks, then cancels the selected run and ignores marks. A blueprint run is stopped.
 func (a *Actor) CancelSelected(s tui.Shell) tea.Cmd {
-	r := a.nav.Selected.Run
+	r, ok := a.nav.Target(s)
 	of := r.ID()
-	switch _, ok := a.target(s); {
+	switch {
 	case !ok, a.refused(s, "cancel", of):
 		return nil
 	case r.Type == run.Workflow && a.runners != nil:
 		a.AskStop(s, r)
 		return nil
-	case !a.selectedOpen(s):
+	case !noteClosed(s, r):
 		return nil
 	case r.RunID == "":
 		return a.Propose(s, "cancel", of, a.prepareCancel)
@@ -175,8 +161,8 @@ func (a *Actor) Commands() []tui.Command {
 }
 
 func (a *Actor) reset(s tui.Shell, args string) tea.Cmd {
-	of, ok := a.target(s)
-	if !ok || a.refused(s, "reset", of) {
+	r, ok := a.nav.Target(s)
+	if !ok || a.refused(s, "reset", r.ID()) {
 		return nil
 	}
 	first, reason, _ := strings.Cut(args, " ")
@@ -190,7 +176,7 @@ func (a *Actor) reset(s tui.Shell, args string) tea.Cmd {
 	if err != nil {
 		return Failed("reset", err)
 	}
-	return a.Propose(s, "reset", of, a.preparing(runs.Change{Verb: "reset", At: at, Reason: reason}))
+	return a.Propose(s, "reset", r.ID(), a.preparing(runs.Change{Verb: "reset", At: at, Reason: reason}))
 }
 
 var errNoReason = errors.New("missing reason; the history keeps it")

@@ -268,10 +268,12 @@ func (fs *Forks) askFlowFork(s tui.Shell, point string) {
 
 // forkTarget returns the selected run if it can be forked. If not, it notes why.
 func (fs *Forks) forkTarget(s tui.Shell) (of runs.ID, ok bool) {
-	if of, ok = fs.actor.target(s); !ok || fs.actor.refused(s, "fork", of) {
+	r, ok := fs.nav.Target(s)
+	of = r.ID()
+	if !ok || fs.actor.refused(s, "fork", of) {
 		return of, false
 	}
-	switch fs.nav.Selected.Run.Type {
+	switch r.Type {
 	case ace.ExperimentWorkflow:
 		s.Note("an experiment cannot be forked; fork the run of one of its tasks")
 	case session.Workflow:

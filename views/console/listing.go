@@ -19,8 +19,11 @@ import (
 type Listing struct {
 	Runs    runs.RunList // newest
 	Counted *runs.Facets // newest, or nil
-	Marks   marks        // actions apply to the marked runs, if there are any
-	Filters []runs.SavedFilter
+	Marks   marks
+	// ShowsMarks is true on screens that list marked runs. Actions that change runs apply to the marked runs
+	// only there.
+	ShowsMarks bool
+	Filters    []runs.SavedFilter
 
 	context  context.Context
 	controls Controls
@@ -77,7 +80,6 @@ func (l *Listing) ApplyFilter(s tui.Shell, typed string) (ok bool) {
 	return true
 }
 
-// Pause stops refreshing, or resumes it.
 // Unfilter lists all runs again, and reports whether a filter was set.
 func (l *Listing) Unfilter() bool {
 	if l.Runs.Query == "" {
@@ -87,6 +89,7 @@ func (l *Listing) Unfilter() bool {
 	return true
 }
 
+// Pause stops refreshing, or resumes it.
 func (l *Listing) Pause(s tui.Shell) {
 	paused := !l.Runs.Paused
 	l.controls.SetPaused(paused)

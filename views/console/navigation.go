@@ -29,6 +29,9 @@ type Navigation struct {
 	// Following is true until the user moves or opens a run, and again after going to the first row: the
 	// cursor then stays near the newest runs, on an open one.
 	Following bool
+	// UnderCursor returns the run of the row under the cursor, on a screen whose cursor does not select runs.
+	// It is nil on other screens.
+	UnderCursor func() (runs.Run, bool)
 	// Elsewhere is true while the selected run was chosen on another screen and is not in the list: the
 	// list's cursor then stays where it is until the user moves it.
 	Elsewhere bool
@@ -123,14 +126,30 @@ func (n *Navigation) Detail() *histories.Detail {
 	return d
 }
 
-// OpenTimeMachine shows the selected run in the time machine. It reports false if no run is selected.
-func (n *Navigation) OpenTimeMachine(s tui.Shell) bool {
-	if !n.Selected.Ok {
-		s.Note("no run is selected")
-		return false
+// Target returns the run that an action applies to: the run under the cursor, which it selects, or on other
+// screens the selected run. It notes if there is none.
+func (n *Navigation) Target(s tui.Shell) (r runs.Run, ok bool) {
+	if n.UnderCursor == nil {
+		if !n.Selected.Ok {
+			s.Note("no run is selected")
+		}
+		return n.Selected.Run, n.Selected.Ok
 	}
-	s.Open("replay")
-	return true
+	if r, ok = n.UnderCursor(); ok {
+		n.Show(r)
+	} else {
+		s.Note("this row has no run")
+	}
+	return r, ok
+}
+
+// OpenTimeMachine shows the target of an action in the time machine. It reports false if there is none.
+func (n *Navigation) OpenTimeMachine(s tui.Shell) bool {
+	_, ok := n.Target(s)
+	if ok {
+		s.Open("replay")
+	}
+	return ok
 }
 
 // OpenSession shows a session on the screen of agents.

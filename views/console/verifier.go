@@ -14,9 +14,10 @@ type Verifier struct {
 	controls Controls
 }
 
-// Verify verifies the marked runs, or the selected one in the time machine.
+// Verify verifies the marked runs, or without marks the selected run in the time machine. On a screen whose
+// cursor does not select runs, it verifies the run under the cursor.
 func (v *Verifier) Verify(s tui.Shell, strict bool) {
-	if len(v.listing.Marks.Runs) == 0 {
+	if len(v.listing.Marks.Runs) == 0 || v.nav.UnderCursor != nil {
 		if v.nav.OpenTimeMachine(s) {
 			v.controls.VerifyRun(strict)
 		}

@@ -24,8 +24,8 @@ func (c *Console) WebBindings() []tui.Binding {
 	}
 	open := func(s tui.Shell) tea.Cmd {
 		of, name := runs.ID{}, "the list of runs"
-		if c.Navigation.Selected.Ok {
-			of, name = c.Navigation.Selected.Run.ID(), NameOf(c.Navigation.Selected.Run)
+		if r, ok := c.Navigation.Target(s); ok {
+			of, name = r.ID(), NameOf(r)
 		}
 		s.Note("opening the Web UI")
 		return func() tea.Msg {

@@ -353,13 +353,21 @@ func (x *Experiments) CopiesOf(r experiments.Experiment) []tui.Copy {
 func (v *list) SetShown(shown bool) {
 	v.shown = shown
 	v.feed.Look(shown)
+	v.nav.UnderCursor = nil
 	if shown {
+		v.nav.UnderCursor = v.run
 		v.pair = nil
 		v.stale = v.stale || v.nav.Experiment != ""
 		v.ask()
 	} else {
 		v.nav.Experiment = ""
 	}
+}
+
+// run returns the workflow of the experiment under the cursor, if it has one.
+func (v *list) run() (runs.Run, bool) {
+	r, _ := v.row(v.Cursor)
+	return r.Run, r.RunID != ""
 }
 
 func (v *list) Refresh() {

@@ -172,8 +172,12 @@ func (v *lineage) move(to int) {
 	}
 }
 
-func (v *lineage) SetShown(shown bool) { v.feed.Look(shown) }
-func (v *lineage) Refresh()            { v.newest = v.feed.Value() }
+func (v *lineage) SetShown(shown bool) {
+	v.feed.Look(shown)
+	v.listing.ShowsMarks = shown
+}
+
+func (v *lineage) Refresh() { v.newest = v.feed.Value() }
 
 func (v *lineage) Copy() (what, id string) {
 	if n := v.node(); n != nil {

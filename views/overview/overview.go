@@ -84,7 +84,7 @@ func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments
 }
 
 func (v *overview) Bindings() []tui.Binding {
-	canStep := v.nav.Selected.Ok || v.selected().Run.WorkflowID != ""
+	_, canStep := v.run()
 	all := append(widget.Motions("overview", v),
 		console.Key("overview.open", "open the item of the line; y copies a command of acescope", "open",
 			v.open, "enter"),
@@ -117,12 +117,14 @@ func (v *overview) SetStyles(s theme.Styles) {
 
 func (v *overview) SetShown(shown bool) {
 	v.shown = shown
+	v.nav.UnderCursor = nil
 	v.feeds.Experiments.Look(shown)
 	v.feeds.Triage.Look(shown)
 	v.feeds.Playbooks.Look(shown)
 	v.feeds.Costs.Look(shown)
 	v.readSessions(shown && v.noRuns())
 	if shown {
+		v.nav.UnderCursor = v.run
 		v.chosen.Read(v.plotted)
 		v.feeds.Playbooks.Refine(playbooks.Ask{Seq: -1, Around: -1, Bullets: true})
 	}
@@ -178,11 +180,8 @@ func (v *overview) open(s tui.Shell) tea.Cmd {
 	return nil
 }
 
-// openMoment opens the time machine on the run of the row, or else on the selected run.
+// openMoment opens the time machine on the run of the row.
 func (v *overview) openMoment(s tui.Shell) {
-	if r := v.selected().Run; r.WorkflowID != "" {
-		v.nav.Show(r)
-	}
 	if v.nav.OpenTimeMachine(s) && v.nav.Selected.Run.Verdict == ace.Wrong {
 		v.moment()
 	}
@@ -197,6 +196,12 @@ func (v *overview) openBullet(s tui.Shell) tea.Cmd {
 	v.nav.Version, v.nav.Bullet = v.feeds.Playbooks.Value().Version.VersionRef, b.ID
 	s.Open("playbook")
 	return nil
+}
+
+// run returns the run of the row under the cursor, if it has one.
+func (v *overview) run() (runs.Run, bool) {
+	r := v.selected().Run
+	return r, r.WorkflowID != ""
 }
 
 // selected returns the row under the cursor, or the zero row.

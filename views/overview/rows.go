@@ -92,8 +92,9 @@ func (v *overview) experiments() console.Section {
 		return b.Start.Compare(a.Start)
 	})
 	for _, r := range rows {
+		run := widget.If(r.RunID != "", r.Run, runs.Run{}) // an experiment may have only tasks
 		s.Rows = append(s.Rows, console.Row{
-			What: "experiment id", Content: r.Name(), Experiment: r.WorkflowID,
+			What: "experiment id", Content: r.Name(), Experiment: r.WorkflowID, Run: run,
 			Copies: func() []tui.Copy { return v.chosen.CopiesOf(r) },
 			Open: func(s tui.Shell) tea.Cmd {
 				v.chosen.Cursor = r.WorkflowID

@@ -197,7 +197,7 @@ func (v *Runs) arrange() {
 func (v *Runs) reveal() { v.table.reveal(v.Page()) }
 
 func (v *Runs) SetShown(shown bool) {
-	v.shown = shown
+	v.shown, v.listing.ShowsMarks = shown, shown
 	v.sections.look(shown)
 	if v.panel.open() {
 		v.look()

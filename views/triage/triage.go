@@ -106,10 +106,14 @@ func (v *list) Bindings() []tui.Binding {
 	return all
 }
 
-func (v *list) SetShown(shown bool) { v.feed.Look(shown) }
-func (v *list) Refresh()            { v.data = v.feed.Value() }
-func (v *list) Unfilter() bool      { return v.listing.Unfilter() }
-func (v *list) Page() int           { return v.list.Page() }
+func (v *list) SetShown(shown bool) {
+	v.feed.Look(shown)
+	v.listing.ShowsMarks = shown
+}
+
+func (v *list) Refresh()       { v.data = v.feed.Value() }
+func (v *list) Unfilter() bool { return v.listing.Unfilter() }
+func (v *list) Page() int      { return v.list.Page() }
 
 func (v *list) Scroll(by int) {
 	v.arrange()
