@@ -206,3 +206,22 @@ func TestActionsUnderTheCursor(t *testing.T) {
 		sc.has(c.want)
 	}
 }
+
+// w answers what waits on the row: it opens the question about a tool call, or the run.
+func TestOverviewAnswers(t *testing.T) {
+	sc := newOverview(t, busy(), 120, 40)
+	sc.has("w answer")
+	sc.run(sc.press("w"))
+	sc.has("Allow Bash?")
+	sc.press("n")
+	sc.has("▸0 agents")
+	sc.press("H", "]", "w")
+	sc.lacks("w answer")
+	sc.has("nothing waits on this row")
+	sc = newOverview(t, waitingForReview(t), 120, 40)
+	sc.press("w")
+	sc.has("▸2 run")
+	sc.has("press w again to approve or reject")
+	sc.press("w")
+	sc.has("The ratio was inverted.")
+}

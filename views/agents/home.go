@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
+	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/tui"
@@ -52,6 +53,9 @@ func (h *Home) Sections(now time.Time, g theme.Glyphs) []console.Section {
 func (h *Home) SetShown(shown bool) { h.look(shown) }
 func (h *Home) Refresh()            { h.refresh() }
 func (h *Home) Empty() bool         { return len(h.rows) == 0 }
+
+// Answer shows a tool call that waits, then allows or denies it.
+func (h *Home) Answer(s tui.Shell, call sessions.Approval) tea.Cmd { return h.answer(s, &call) }
 
 // agentRows lists the agents with the cost of their transcripts.
 func (h *Home) agentRows(now time.Time) (rows []console.Row) {

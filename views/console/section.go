@@ -18,6 +18,7 @@ type Cells func(s theme.Styles, width int, now time.Time) []widget.SizedCell
 type Row struct {
 	Cells         Cells
 	Open          func(tui.Shell) tea.Cmd // shows the subject of the row; nil opens Run
+	Answer        func(tui.Shell) tea.Cmd // answers what waits on the row, nil if nothing waits
 	What, Content string                  // a short description of what the row copies, and the text
 	Copies        func() []tui.Copy       // other forms in which it can be copied; nil for those of Run
 	Run           runs.Run                // that the row is about, without IDs for none

@@ -87,7 +87,13 @@ func (v *overview) Bindings() []tui.Binding {
 	_, canStep := v.run()
 	all := append(widget.Motions("overview", v),
 		console.Key("overview.open", "open the item of the line; y copies a command of acescope", "open",
-			v.open, "enter"),
+			v.open, "enter"))
+	if v.launcher.Actions != nil {
+		short := widget.If(v.selected().Answer != nil, "answer", "")
+		all = append(all, console.MutatingKey("overview.answer",
+			"open the run or the session that waits, to answer it", short, v.answer, "w"))
+	}
+	all = append(all,
 		console.Key("overview.moment.open",
 			"open the time machine on the run of the line: where a wrong answer became wrong",
 			widget.If(canStep, "time machine", ""), v.openMoment, "t"),
@@ -177,6 +183,14 @@ func (v *overview) open(s tui.Shell) tea.Cmd {
 	case r.Run.WorkflowID != "":
 		return v.nav.OpenRun(s, r.Run)
 	}
+	return nil
+}
+
+func (v *overview) answer(s tui.Shell) tea.Cmd {
+	if r := v.selected(); r.Answer != nil {
+		return r.Answer(s)
+	}
+	s.Note("nothing waits on this row")
 	return nil
 }
 

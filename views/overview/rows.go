@@ -42,12 +42,10 @@ func (v *overview) waiting() console.Section {
 		return s
 	}
 	for _, call := range a.Rows {
+		open := func(s tui.Shell) tea.Cmd { v.nav.OpenSession(s, session.WorkflowID(call.ID)); return nil }
 		s.Rows = append(s.Rows, console.Row{
-			What: "session id", Content: call.ID,
-			Open: func(s tui.Shell) tea.Cmd {
-				v.nav.OpenSession(s, session.WorkflowID(call.ID))
-				return nil
-			},
+			What: "session id", Content: call.ID, Open: open,
+			Answer: func(s tui.Shell) tea.Cmd { open(s); return v.home.Answer(s, call) },
 			Cells: func(s theme.Styles, _ int, _ time.Time) []widget.SizedCell {
 				return []widget.SizedCell{{s.Glyphs.Failed + " approval", 11, s.Alert},
 					{text.Safe(cmp.Or(call.Name, call.ID), " "), 16, s.Text},
@@ -55,7 +53,11 @@ func (v *overview) waiting() console.Section {
 			}})
 	}
 	for _, r := range a.Runs {
-		s.Rows = append(s.Rows, console.Row{Run: r, Cells: waitingCells(r)})
+		answer := func(s tui.Shell) tea.Cmd {
+			s.Note("press w again to approve or reject")
+			return v.nav.OpenRun(s, r)
+		}
+		s.Rows = append(s.Rows, console.Row{Run: r, Answer: answer, Cells: waitingCells(r)})
 	}
 	return s
 }
