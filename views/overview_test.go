@@ -225,3 +225,11 @@ func TestOverviewAnswers(t *testing.T) {
 	sc.press("w")
 	sc.has("The ratio was inverted.")
 }
+
+// The costs say that they do not include an evaluation that is in progress.
+func TestOverviewCostOfAnEvaluation(t *testing.T) {
+	s := busy()
+	newOverview(t, s, 120, 40).lacks("without evaluations in progress")
+	s.Experiments.Rows[1].Progress.Stage = ace.StageEvaluating
+	newOverview(t, s, 120, 40).has("without evaluations in progress")
+}

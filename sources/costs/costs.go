@@ -1,8 +1,8 @@
 // Package costs reads what runs of tasks, experiments and flows cost, as rows beside the transcripts of
-// coding agents. It imports sources/runs and sources/transcripts and knows no screen.
+// coding agents. It imports sources/experiments, sources/runs and sources/transcripts and knows no screen.
 //
 // The usage of a run is the part in its memo that no transcript of an agent's CLI contains; that of an
-// experiment is the usage of its evaluations. It counts on the day on which the run began. Runs of earlier
+// experiment is the usage of its evaluations, while it is open of those that have finished. It counts on the day on which the run began. Runs of earlier
 // versions do not record that part and do not count. Runs that continue, retry or reset others repeat their
 // usage, so only the newest run of a workflow ID counts. Bounds: the [MaxRuns] newest runs.
 package costs
@@ -20,6 +20,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/transcript"
 	"acescope/engine/flow"
+	"acescope/sources/experiments"
 	"acescope/sources/runs"
 	"acescope/sources/transcripts"
 )
@@ -81,6 +82,15 @@ func (x *Index) Read(ctx context.Context, c client.Client, since, now time.Time)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
+	}
+	for id, r := range x.newest {
+		if r.Type == ace.ExperimentWorkflow && r.Open() { // its memo has no usage yet
+			r.Summary = experiments.ReadSummary(ctx, c, r)
+			x.newest[id] = r
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	x.read = now
 	return nil

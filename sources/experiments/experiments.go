@@ -174,6 +174,31 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 	return &f.State.Progress
 }
 
+// ReadSummary returns the summary of an open experiment so far, which its memo gets when it closes, or nil if
+// its progress cannot be read. Its metered usage is that of finished evaluations.
+func ReadSummary(ctx context.Context, c client.Client, r runspkg.Run) *ace.Summary {
+	p := progressOf(ctx, c, r)
+	if p == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if !iter.HasNext() {
+		return nil
+	}
+	began, err := iter.Next()
+	if err != nil {
+		return nil
+	}
+	f := NewFolder(nil)
+	f.Apply(began)
+	f.State.Progress = *p
+	sum := f.State.Summary()
+	return &sum
+}
+
 // Find returns the progress of the newest run of an experiment, or nil if it has no workflow or cannot be
 // read.
 func Find(ctx context.Context, c client.Client, name string) (*ace.ExperimentProgress, error) {

@@ -251,7 +251,7 @@ func (v *overview) arrange(now time.Time) {
 		}
 	} else {
 		all = []console.Section{v.waiting(), v.experiments(), v.alone(), v.attention(), v.learned(),
-			v.cost.section(v.nav, v.feeds.Costs.Value(), now)}
+			v.cost.section(v.nav, v.feeds.Costs.Value(), v.feeds.Experiments.Value(), now)}
 		all = slices.DeleteFunc(all, func(s console.Section) bool { return len(s.Rows) == 0 })
 	}
 	v.sections = all

@@ -235,11 +235,20 @@ type costSection struct {
 }
 
 // section sums up again if the runs or the day have changed.
-func (c *costSection) section(nav *console.Navigation, of *costs.Costs, now time.Time) console.Section {
+func (c *costSection) section(
+	nav *console.Navigation, of *costs.Costs, open *experiments.Experiments, now time.Time,
+) console.Section {
 	if day := transcripts.Today(now); of != nil && (c.of != of || c.day != day) {
 		c.of, c.day, c.rows = of, day, costRows(nav, of.Rows, day)
 	}
-	return console.Section{Name: "Cost and tokens", Limit: costLimit, Rows: c.rows}
+	s := console.Section{Name: "Cost and tokens", Limit: costLimit, Rows: c.rows}
+	evaluates := func(r experiments.Experiment) bool {
+		return r.Open() && r.Progress != nil && r.Progress.Stage == ace.StageEvaluating
+	}
+	if open != nil && slices.ContainsFunc(open.Rows, evaluates) {
+		s.Remark = "without evaluations in progress"
+	}
+	return s
 }
 
 // costRows returns the sum of all runs, then the experiments and the models that cost most this week.
