@@ -444,3 +444,24 @@ func TestEscape(t *testing.T) {
 	sc.press("esc")
 	sc.has("▸H overview")
 }
+
+// Two panes leave room for the answer, the label and the reason. A long answer does not hide the label.
+func TestAnswerBesideTheLabel(t *testing.T) {
+	s := full(30)
+	describe(s.Runs.Rows)
+	for _, c := range []struct{ answer, label, want string }{
+		{"0.34", "34.5", "0.34 → 34.5 "},
+		{"12211099562658943337", "2437.5", "12211… → 2437.5 "},
+		{"12211099562658943337", "98765432198765", "12211… → 98765…"},
+	} {
+		for i := range s.Runs.Rows {
+			if sum := s.Runs.Rows[i].Summary; s.Runs.Rows[i].Verdict == ace.Wrong && sum != nil {
+				sum.Answer, sum.Expected = c.answer, c.label
+			}
+		}
+		sc := newScreen(t, s, plainLook, 120, 40)
+		sc.has(c.want)
+		sc.has("The recipe takes")
+		sc.lacks("AGE")
+	}
+}

@@ -25,7 +25,7 @@ type Column struct {
 	Title   string
 	Width   int
 	minimum int // of a column of width 0
-	narrow  int // minimum if the answer would have no room otherwise, 0 for no other minimum
+	narrow  int // minimum in a pane in which the texts have no room otherwise
 	right   bool
 	drop    int
 	extra   bool
@@ -101,14 +101,14 @@ func answerColumns() []Column {
 				return s.Verdict(string(r.Verdict)).Glyph
 			},
 			ink: func(r runs.Run, s theme.Styles) theme.Ink { return s.Verdict(string(r.Verdict)).Ink }},
-		{ID: columnSubject, Title: "SUBJECT", minimum: 16, narrow: 10, drop: 2, Cell: plainCell(subjectOf),
+		{ID: columnSubject, Title: "SUBJECT", minimum: 18, narrow: 10, drop: 2, Cell: plainCell(subjectOf),
 			ink: plainInk, Order: by(subjectOf)},
-		{ID: columnAnswer, Title: "ANSWER", minimum: 14, narrow: 12, drop: 3, Cell: answerOf,
+		{ID: columnAnswer, Title: "ANSWER", minimum: 18, narrow: 11, drop: 3, Cell: answerOf,
 			Order: by(answerText),
 			ink: func(r runs.Run, s theme.Styles) theme.Ink {
 				return widget.If(r.Verdict == ace.Correct, s.Text, s.Muted)
 			}},
-		{ID: "reason", Title: "REASON", minimum: 24, narrow: 12, drop: 4, Cell: plainCell(reasonOf),
+		{ID: "reason", Title: "REASON", minimum: 36, narrow: 14, drop: 4, Cell: plainCell(reasonOf),
 			Order: by(reasonOf), ink: reasonInk},
 	}
 }
@@ -218,6 +218,14 @@ func answerOf(r runs.Run, _ time.Time, s theme.Styles) string {
 		return answer + " " + s.Glyphs.Arrow + " " + text.Safe(r.Summary.Expected, " ")
 	}
 	return answer
+}
+
+// answerIn shortens the answer so that the label beside it has at least half of the width.
+func answerIn(width int, r runs.Run, s theme.Styles) string {
+	whole, answer := answerOf(r, time.Time{}, s), text.Safe(answerText(r), " ")
+	beside := strings.TrimPrefix(whole, answer)
+	space := max(width-text.Width(beside), width/2-1)
+	return text.Cut(answer, space, s.Glyphs.Ellipsis) + beside
 }
 
 func answerText(r runs.Run) string {

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +45,8 @@ func (t *table) arrange() {
 		ink := widget.If(c.ID == t.Sorting.By, t.pane.Styles.Strong, t.pane.Styles.Muted)
 		title := c.Title
 		if c.ID == columnSubject && t.common.lead != "" {
-			title += " " + t.common.lead + t.pane.Styles.Glyphs.Ellipsis
+			lead := " " + t.common.lead + t.pane.Styles.Glyphs.Ellipsis
+			title += widget.If(text.Width(title+lead) > c.Width, "", lead)
 		}
 		l.Add(ink, c.fit(title, t.pane.Styles.Glyphs.Ellipsis))
 	}
@@ -56,7 +56,8 @@ func (t *table) arrange() {
 // wordsMinWidth is the minimum width of a table that shows words instead of signs.
 const wordsMinWidth = 150
 
-// fitted returns the columns that fit. If a text is not among them, the texts get less room.
+// fitted returns the columns that fit. If a text is not among them, the texts get less room, and by default
+// less important columns get none.
 func (t *table) fitted(cols []Column) []Column {
 	texts := func(cols []Column) (n int) {
 		for _, c := range cols {
@@ -70,10 +71,15 @@ func (t *table) fitted(cols []Column) []Column {
 	if texts(fitting) == texts(cols) {
 		return fitting
 	}
+	least := 0
 	for i := range cols {
-		cols[i].minimum = cmp.Or(cols[i].narrow, cols[i].minimum)
+		if cols[i].narrow > 0 {
+			cols[i].minimum, least = cols[i].narrow, max(least, cols[i].drop)
+		}
 	}
-	return Fitting(cols, t.width)
+	return Fitting(slices.DeleteFunc(cols, func(c Column) bool {
+		return c.drop > least && t.Layout.Chosen == nil && c.ID != t.Sorting.By
+	}), t.width)
 }
 
 // narrowed replaces words by signs if the table is narrow. If other columns share the remaining width, it

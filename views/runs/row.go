@@ -73,8 +73,11 @@ func (t *table) drawRow(r runs.Run, mark widget.RowMark, marked bool, now time.T
 		if i == 0 && r.Fork != nil {
 			what = s.Glyphs.Forked + " " + what
 		}
-		if c.ID == columnSubject {
+		switch c.ID {
+		case columnSubject:
 			what = t.common.shorten(what)
+		case columnAnswer:
+			what = answerIn(c.Width, r, s)
 		}
 		cell := c.fit(what, s.Glyphs.Ellipsis)
 		switch {
