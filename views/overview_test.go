@@ -233,3 +233,17 @@ func TestOverviewCostOfAnEvaluation(t *testing.T) {
 	s.Experiments.Rows[1].Progress.Stage = ace.StageEvaluating
 	newOverview(t, s, 120, 40).has("without evaluations in progress")
 }
+
+// A narrow overview names the experiments. Without runs of the filter, it says how to clear the filter.
+func TestSmallOverview(t *testing.T) {
+	sc := newOverview(t, three(), 40, 10)
+	sc.has("night-3")
+	s := ready()
+	s.Runs.Query = `TaskId="none"`
+	sc = newOverview(t, s, 40, 10)
+	sc.has("no run matches; esc clears the filter")
+	sc.press("esc")
+	if got := sc.last("query "); got != "" {
+		t.Errorf("the filter is %q", got)
+	}
+}

@@ -321,6 +321,8 @@ func (v *overview) empty() string {
 		return "files have no overview; 1 lists their runs"
 	case list.Loaded.IsZero():
 		return "reading" + v.Styles.Glyphs.Ellipsis
+	case list.Query != "" && len(list.Rows) == 0 && list.Err == "":
+		return "no run matches; esc clears the filter"
 	}
 	return cmp.Or(text.Safe(list.Err, " "), "nothing to report; 1 lists the runs")
 }

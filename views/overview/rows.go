@@ -109,7 +109,13 @@ func (v *overview) experiments() console.Section {
 					{experimentsview.Tasks(r, s.Glyphs), -8, s.Text},
 					{experimentsview.Held(r, s.Glyphs), -28, s.Strong},
 					{text.Span(now.Sub(r.Start)), -5, s.Muted}}
-				return widget.If(width < 60, cells[:3], cells)
+				switch {
+				case width < 50:
+					return cells[:2]
+				case width < 60:
+					return cells[:3]
+				}
+				return cells
 			}})
 	}
 	return s
