@@ -351,6 +351,12 @@ func TestCompareSettings(t *testing.T) {
 	if c.Differing() != want || len(c.Unlike) != 0 {
 		t.Errorf("%q, unlike %q", c.Differing(), c.Unlike)
 	}
+	a.Input.Review, a.Input.MaxTokens, b.Input.MaxTokens = &ace.Review{}, 3000, 500
+	want += ", only A: operations wait for review (reject after 24h), only A: at most 3,000 tokens, " +
+		"only B: at most 500 tokens"
+	if got := experiments.Compare(a, b).Differing(); got != want {
+		t.Errorf("%q", got)
+	}
 	a.Note = "only tasks"
 	if got := experiments.Compare(a, b).Differing(); got != "settings: model small and large" {
 		t.Errorf("%q", got)

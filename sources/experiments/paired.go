@@ -210,8 +210,16 @@ func (c *Comparison) settings() []string {
 	}
 	differ("tools", tools(a), tools(b))
 	differ("permission mode", a.SkillsConfig.PermissionMode, b.SkillsConfig.PermissionMode)
-	differ("settings", a.SettingsText(), b.SettingsText())
 	differ("parallel", fmt.Sprint(max(a.Parallel, 1)), fmt.Sprint(max(b.Parallel, 1)))
+	only := func(side string, list, other []string) {
+		for _, setting := range list {
+			if !slices.Contains(other, setting) {
+				out = append(out, "only "+side+": "+setting)
+			}
+		}
+	}
+	only("A", a.Settings(), b.Settings())
+	only("B", b.Settings(), a.Settings())
 	return out
 }
 
