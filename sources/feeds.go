@@ -53,6 +53,7 @@ type Feeds struct {
 	System      *feed.Feed[struct{}, *system.System]
 
 	retryCodec chan struct{} // one slot
+	connected  chan struct{} // closed once Link.Deps is set
 }
 
 // NewFeeds returns feeds that are not connected yet.
@@ -85,6 +86,7 @@ func NewFeeds() *Feeds {
 		Costs:       costs.NewFeed(link),
 		Runners:     runners.NewFeed(link),
 		retryCodec:  make(chan struct{}, 1),
+		connected:   make(chan struct{}),
 	}
 	f.System = newSystemFeed(f)
 	return f
@@ -94,6 +96,7 @@ func NewFeeds() *Feeds {
 // no server.
 func (f *Feeds) Run(ctx context.Context, d cluster.Deps) {
 	f.Link.Deps = d
+	close(f.connected)
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
 		f.Runs.Run, f.Facets.Run, f.RunCounts.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run,
@@ -115,6 +118,20 @@ func (f *Feeds) Select(id runs.ID) {
 	f.Replay.Refine(id)
 	f.Lineage.Refine(id.WorkflowID)
 	f.Logs.Select(id)
+}
+
+// FindRun finds a run; see [runs.Resolve]. It waits for the connection.
+func (f *Feeds) FindRun(ctx context.Context, name string) (runs.Run, error) {
+	select {
+	case <-f.connected:
+	case <-ctx.Done():
+		return runs.Run{}, ctx.Err()
+	}
+	d, err := runs.Resolve(ctx, f.Link.Client, name)
+	if err != nil {
+		return runs.Run{}, err
+	}
+	return runs.Of(d.GetWorkflowExecutionInfo()), nil
 }
 
 // SetQuery sets the query of the list of runs, the facets and triage.

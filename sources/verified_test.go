@@ -3,6 +3,7 @@ package sources_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -193,5 +194,22 @@ func TestVerifyStopped(t *testing.T) {
 	s.Link.CancelWork(s.Link.Status().Work[0].ID)
 	if v := untilVerified(t, s, ended); !v.Incomplete || v.Unverified != 0 || v.Done > 1 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// A run is found by the ID of its task; the lookup waits for the connection.
+func TestFindRun(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := sources.NewFeeds().FindRun(ctx, "run-1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("without a connection: %v", err)
+	}
+	s := running(t, 3, nil)
+	r, err := s.FindRun(t.Context(), "run-1")
+	if err != nil || r.WorkflowID != ace.WorkflowID("run-1") || r.RunID != "run-1" || r.Open() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := s.FindRun(t.Context(), "nosuchrun"); !errors.Is(err, runspkg.ErrNotFound) {
+		t.Errorf("unknown: %v", err)
 	}
 }

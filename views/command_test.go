@@ -17,7 +17,6 @@ func TestCommandsWithArguments(t *testing.T) {
 	snap.Books = &playbooks.Playbooks{Branches: []playbook.Branch{{Name: "finance", Versions: 9}}}
 	for _, c := range []struct{ line, screen, heard string }{
 		{"run q-00002", "run", "select ace/q-00002 run-q-00002"},
-		{"run order-42", "run", "select order-42 "},
 		{"timeline q-00002", "timeline", "select ace/q-00002 run-q-00002"},
 		{"logs q-00002", "logs", "select ace/q-00002 run-q-00002"},
 		{"runs wrong exp=finance-7", "runs", `query ExitStatus="wrong" AND ExperimentId="finance-7"`},
@@ -49,5 +48,22 @@ func TestCommandsWithArguments(t *testing.T) {
 		if got := sc.plain(); !strings.Contains(got, want) || !strings.Contains(got, " : "+line) {
 			t.Errorf(":%s does not stay open with %q:\n%s", line, want, got)
 		}
+	}
+}
+
+// TestRunThatIsNotListed checks that a command finds a run that is not in the list, and selects none that
+// does not exist.
+func TestRunThatIsNotListed(t *testing.T) {
+	sc := newScreen(t, full(6), theme.New(true, true), 120, 40)
+	before := sc.shared.Navigation.Selected.Run.ID()
+	sc.command("run nosuch")
+	sc.has(`run "nosuch" not found`)
+	if now := sc.shared.Navigation.Selected.Run.ID(); now != before || sc.model.State().Screen != "runs" {
+		t.Errorf("%v is selected, was %v; the screen is %s", now, before, sc.model.State().Screen)
+	}
+	sc.command("run order-42")
+	sc.heardAll("select order-42 run-order-42")
+	if r := sc.shared.Navigation.Selected.Run; r.Open() || sc.model.State().Screen != "run" {
+		t.Errorf("the run is %+v; the screen is %s", r, sc.model.State().Screen)
 	}
 }

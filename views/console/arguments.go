@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/tui"
+	"acescope/tui/text"
 	"acescope/tui/widget"
 )
 
@@ -20,11 +22,33 @@ func (c *Console) RunArgument(screen string) *tui.Argument {
 	return &tui.Argument{Name: "ID", Help: "ID selects another run", Candidates: c.Listing.runCandidates,
 		Check: oneWord,
 		Do: func(s tui.Shell, name string) tea.Cmd {
-			c.Navigation.GoFrom(c.Listing.RunNamed(name))
-			s.Open(screen)
-			s.Focus(0)
+			open := func(s tui.Shell, r runs.Run) {
+				c.Navigation.GoFrom(r)
+				s.Open(screen)
+				s.Focus(0)
+			}
+			r := c.Listing.RunNamed(name)
+			if r.RunID == "" {
+				return c.find(s, name, open)
+			}
+			open(s, r)
 			return nil
 		}}
+}
+
+// find looks up a run that is not listed, and opens it. The user can stop the lookup.
+func (c *Console) find(s tui.Shell, name string, open func(tui.Shell, runs.Run)) tea.Cmd {
+	ctx, stop := context.WithTimeout(c.Pipeline.Context, ActionTimeout)
+	w := &tui.Waiting{Title: "Find run", Lines: []string{text.Safe(name, " ")}, Leave: stop}
+	s.Wait(w)
+	return func() tea.Msg {
+		defer stop()
+		r, err := c.Controls.FindRun(ctx, name)
+		if err != nil {
+			return tui.Settled(w, tui.Failed(err))
+		}
+		return tui.Settled(w, tui.Then(func(s tui.Shell) tea.Cmd { open(s, r); return nil }))
+	}
 }
 
 // QueryArgument lets a command filter the list of runs.

@@ -96,12 +96,14 @@ type Feed[V any] interface {
 	Look(on bool)
 }
 
-// Controls changes what all screens show. Its methods return at once; the views get the result at a later
-// Refresh. Select is called for each row that the cursor passes.
+// Controls changes what all screens show. Its methods except FindRun return at once; the views get the result
+// at a later Refresh. Select is called for each row that the cursor passes.
 type Controls interface {
 	Connection() cluster.Connection
 	SetQuery(query string)
 	Select(id runs.ID)
+	// FindRun finds a run by the name that a user gives it, see [runs.Resolve]. It is called inside commands.
+	FindRun(ctx context.Context, name string) (runs.Run, error)
 	SetPaused(paused bool)
 	Refresh()
 	// StartWork shows a long operation that the user can stop.

@@ -19,14 +19,15 @@ type controls struct {
 	stopAfter int64
 }
 
-func (c *controls) Connection() cluster.Connection     { return cluster.Connection{} }
-func (c *controls) SetQuery(string)                    {}
-func (c *controls) Select(runs.ID)                     {}
-func (c *controls) SetPaused(bool)                     {}
-func (c *controls) Refresh()                           {}
-func (c *controls) Compare(histories.DiffAsk)          {}
-func (c *controls) VerifyRun(bool)                     {}
-func (c *controls) VerifyRuns(histories.VerifyRequest) {}
+func (c *controls) Connection() cluster.Connection                          { return cluster.Connection{} }
+func (c *controls) SetQuery(string)                                         {}
+func (c *controls) Select(runs.ID)                                          {}
+func (c *controls) FindRun(context.Context, string) (r runs.Run, err error) { return r, err }
+func (c *controls) SetPaused(bool)                                          {}
+func (c *controls) Refresh()                                                {}
+func (c *controls) Compare(histories.DiffAsk)                               {}
+func (c *controls) VerifyRun(bool)                                          {}
+func (c *controls) VerifyRuns(histories.VerifyRequest)                      {}
 
 func (c *controls) StartWork(ctx context.Context, label string) (context.Context, func(done, total int64),
 	func()) {
