@@ -254,6 +254,17 @@ func TestScoreboardScreens(t *testing.T) {
 	}
 }
 
+// The remark that no original was correct is complete on a small screen.
+func TestScoreboardCaution(t *testing.T) {
+	snap := full(6)
+	snap.Scoreboard = scoreboard.Of("forks-1", scores().Rows[:1])
+	sc := newScreen(t, snap, plainLook, 80, 24)
+	sc.command("scoreboard forks-1")
+	sc.show(snap)
+	sc.has("no original was correct")
+	sc.has("alone fix some")
+}
+
 // A new experiment is described in a form that shows the command line and what is wrong with it.
 func TestLaunchForm(t *testing.T) {
 	for _, view := range []string{"1", "5", "H"} {

@@ -143,7 +143,7 @@ func TestReplayBullets(t *testing.T) {
 	sc := newScreen(t, snap, plainLook, 120, 40)
 	sc.press("9", "tab", "A")
 	sc.has("move to a bullet")
-	for range 6 {
+	for range 7 {
 		sc.press("j")
 	}
 	sc.press("b")
@@ -215,4 +215,20 @@ func TestReplayKeys(t *testing.T) {
 			t.Errorf("%s: the store received %q, want %q", key, strings.Join(told, "; "), want)
 		}
 	}
+}
+
+// The remarks of the time machine are complete on small screens, and name no key for bullets without bullets.
+func TestReplayRemarks(t *testing.T) {
+	snap := replaySnapshot()
+	snap.Replay.Verdict = nil
+	sc := newScreen(t, snap, plainLook, 120, 40)
+	sc.press("9", "tab")
+	sc.has("; & compares strictly")
+	sc.has("A opens the author of a bullet")
+	wrong := *snap.Replay.Wrong
+	wrong.Bullets = nil
+	snap.Replay.Wrong = &wrong
+	sc.show(snap)
+	sc.has("graded at event 23")
+	sc.lacks("A opens the author")
 }

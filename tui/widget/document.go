@@ -71,12 +71,18 @@ func (w *Writer) Line() *text.Line            { return &text.Line{Max: w.Width, 
 func (w *Writer) End(l *text.Line)            { w.Lines = append(w.Lines, l.String(w.S.Text)) }
 func (w *Writer) Say(ink theme.Ink, t string) { w.End(w.Line().Add(ink, t)) }
 
-// Section starts a part with a heading and a remark beside it.
+// Section starts a part with a heading and a remark beside it, or below it if it is longer than the line.
 func (w *Writer) Section(title, remark string) {
 	if len(w.Lines) > 0 {
 		w.Say(w.S.Text, "")
 	}
-	w.End(w.Line().Add(w.S.Strong, " "+title).Add(w.S.Muted, "  "+remark))
+	l := w.Line().Add(w.S.Strong, " "+title)
+	if text.Width(remark)+2 <= l.Rest() {
+		w.End(l.Add(w.S.Muted, "  "+remark))
+		return
+	}
+	w.End(l)
+	w.Prose("   ", w.S.Muted, remark)
 }
 
 // Prose writes a text of many lines, indented below a first label.

@@ -148,7 +148,9 @@ func (v *list) head(d *scoreboard.Scoreboard) []string {
 		lines = append(lines, v.Text(s.Text, " changed: "+s.Glyphs.Replace(text.Safe(change, " "))))
 	}
 	if note := d.Caution(); note != "" {
-		lines = append(lines, v.Text(s.Muted, " "+note))
+		for _, line := range text.Wrap(note, v.Width-2) {
+			lines = append(lines, v.Text(s.Muted, " "+line))
+		}
 	}
 	if d.Err != "" {
 		lines = append(lines, v.Problem(s.Error, d.Err))

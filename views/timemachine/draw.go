@@ -220,7 +220,7 @@ func outcomeMark(o stepper.Outcome, s theme.Styles) theme.Mark {
 // wrongAnswer shows a wrong answer beside the label, and the plan beside the bullets that were used.
 func (v *pane) wrongAnswer(w *widget.Writer, wrong *stepper.WrongAnswer) {
 	w.Section(w.S.Glyphs.Wrong+" The answer became wrong here", "graded at event "+ace.Number(wrong.GradedAt)+
-		"; A opens the author of a bullet")
+		widget.If(len(wrong.Bullets) > 0, "; A opens the author of a bullet", ""))
 	answer := side{head: "answer", ink: w.S.Removed, texts: []string{cmp.Or(wrong.Answer, "none")}}
 	label := side{head: "expected", ink: w.S.Added, texts: []string{cmp.Or(wrong.Expected, "unknown")}}
 	columns(w, answer, label)
@@ -341,7 +341,7 @@ func (v *pane) drawVerdict(w *widget.Writer) {
 		w.Section("Verify", Comparing(d.Strict)+": replaying with the current code"+w.S.Glyphs.Ellipsis)
 	case d.Verdict == nil:
 		w.Section("Verify",
-			"r replays the run with the current code and shows the first different decision; & strictly")
+			"r replays the run with the current code and shows the first different decision; & compares strictly")
 	default:
 		Verdict(w, d.Verdict, d.Strict)
 	}
