@@ -225,9 +225,10 @@ func TestReplayRemarks(t *testing.T) {
 	sc.press("9", "tab")
 	sc.has("; & compares strictly")
 	sc.has("A opens the author of a bullet")
-	wrong := *snap.Replay.Wrong
+	wrong, without := *snap.Replay.Wrong, *snap.Replay
 	wrong.Bullets = nil
-	snap.Replay.Wrong = &wrong
+	without.Wrong = &wrong
+	snap.Replay = &without
 	sc.show(snap)
 	sc.has("graded at event 23")
 	sc.lacks("A opens the author")

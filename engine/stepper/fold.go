@@ -58,13 +58,19 @@ func (f *taskFold) apply(e *historypb.HistoryEvent) effect {
 	if !ok {
 		return effect{foreign: err}
 	}
+	signal := fact.Kind == ace.FactToolEvents
+	var before []ace.SkillUsage
+	if !signal {
+		before = f.state.SkillCounts()
+	}
 	f.state.Apply(fact)
 	if fact.Kind == ace.FactStepScheduled {
 		return effect{}
 	}
+	// The result of the session repeats the calls that signals reported.
+	tool := len(f.state.ChangedCalls()) > 0 && (signal || !slices.Equal(before, f.state.SkillCounts()))
 	return effect{
-		changed: true, toolsOnly: fact.Kind == ace.FactToolEvents,
-		tool: len(f.state.ChangedCalls()) > 0, failed: reportsFailure(fact), foreign: err,
+		changed: true, toolsOnly: signal, tool: tool, failed: reportsFailure(fact), foreign: err,
 	}
 }
 

@@ -179,6 +179,24 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// A step by tool call stops at the session's result only if signals did not report its calls.
+func TestToolStepsSkipRepeatedCalls(t *testing.T) {
+	for name, want := range map[string]enumspb.EventType{
+		"live":  enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+		"right": enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, // its worker sent no signals
+	} {
+		s := New(replaytest.Recorded(t, name), Options{})
+		for _, pos := range s.Marks(ByTool) {
+			if got := s.Event(pos).GetEventType(); got != want {
+				t.Errorf("%s stops at event %d, %s", name, pos, got)
+			}
+		}
+		if len(s.Marks(ByTool)) == 0 {
+			t.Errorf("%s stops nowhere", name)
+		}
+	}
+}
+
 // A watch finds every change of every value in both directions.
 func TestWatch(t *testing.T) {
 	runs := map[string][]*historypb.HistoryEvent{"long": longRun(900)}

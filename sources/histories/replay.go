@@ -13,7 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"acescope/engine/ace"
+	"acescope/engine/flow"
 	"acescope/engine/stepper"
+	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/replay"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
@@ -62,6 +64,10 @@ var stepNames = map[stepper.By]string{
 	stepper.ByEvent: "event", stepper.ByPhase: "phase change", stepper.ByTool: "tool call",
 	stepper.ByError: "error or wrong answer",
 }
+
+// toolNames name the steps by tool call in runs of other workflow types; see [stepper.ByTool].
+var toolNames = map[string]string{ace.ExperimentWorkflow: "task", flow.Workflow: "operation",
+	run.Workflow: "submission"}
 
 // ReplayFeed is the time machine: it steps through the history of the selected run while it is shown.
 type ReplayFeed struct {
@@ -384,9 +390,13 @@ func (r *stepReader) move(by stepper.By, forward bool) {
 		r.out.Message = "no later error: this is the first one"
 		return
 	}
-	next, message := r.out.About.Next, "no later "+stepNames[by]
+	name := stepNames[by]
+	if by == stepper.ByTool {
+		name = cmp.Or(toolNames[r.stepper.About.WorkflowType], name)
+	}
+	next, message := r.out.About.Next, "no later "+name
 	if !forward {
-		next, message = r.out.About.Prev, "no earlier "+stepNames[by]
+		next, message = r.out.About.Prev, "no earlier "+name
 	}
 	switch {
 	case next == "":

@@ -43,6 +43,19 @@ func TestNoWrongAnswer(t *testing.T) {
 	}
 }
 
+// A step beyond the last tool call is named as the workflow type calls it.
+func TestNameOfToolSteps(t *testing.T) {
+	for name, want := range map[string]string{"right": "no later tool call", "experiment": "no later task",
+		"flow-loop": "no later operation"} {
+		w := NewWalk(replaytest.Recorded(t, name), nil, nil)
+		r := &stepReader{stepper: w, pos: w.Len()}
+		r.move(stepper.ByTool, true)
+		if r.out.Message != want {
+			t.Errorf("%s: %q, want %q", name, r.out.Message, want)
+		}
+	}
+}
+
 // The page of a run has a file name that every file system takes.
 func TestPageFile(t *testing.T) {
 	for id, want := range map[string]string{ace.TaskIDPrefix + "q-1~f2": "ace-q-1~f2.html",
