@@ -104,6 +104,19 @@ func TestScreenArgument(t *testing.T) {
 	}
 }
 
+// TestLongCandidates checks that candidates with the same beginning are listed with their ends.
+func TestLongCandidates(t *testing.T) {
+	o, _, _ := eight(func(o *Options) {
+		o.Screens[2].Argument = &Argument{Name: "ID", Candidates: func() []Candidate {
+			id := "formula_train_subset_500-20261128-163353-7wj"
+			return []Candidate{{id + "-0001", "wrong"}, {id + "-0002", "correct"}}
+		}}
+	})
+	m := sized(t, o, 80, 24)
+	give(m, ":", "timeline formula")
+	wants(t, m, "-0001  wrong", "-0002  correct")
+}
+
 // TestHelpSearchesAndRuns checks that typing searches all views, and that enter runs a key in its view.
 func TestHelpSearchesAndRuns(t *testing.T) {
 	o, _, did := eight(nil)

@@ -320,7 +320,7 @@ func (p *prompt) drawList(s theme.Styles, width, height int) []string {
 		if top+i == c.at {
 			ink, mark = s.Selected, s.Glyphs.Pointer
 		}
-		l.Add(ink, mark+text.Fit(text.Safe(option, " "), w, s.Glyphs.Ellipsis)+" ")
+		l.Add(ink, mark+text.Fit(text.Middle(text.Safe(option, " "), w, s.Glyphs.Ellipsis), w, "")+" ")
 		if p.spec.optionHelp != nil {
 			l.Add(s.Text, " "+text.Safe(p.spec.optionHelp(option), " "))
 		}
