@@ -77,7 +77,7 @@ func ShippedFilters() []SavedFilter {
 		{Name: "running", Query: "running"},
 		{Name: "wrong", Query: "wrong"},
 		{Name: "failed", Query: "failed timed_out terminated"},
-		{Name: "expensive", Query: "tokens>0", Sort: "cost"},
+		{Name: "expensive", Query: "expensive", Sort: "cost"},
 		{Name: "mine", Query: "mine"},
 	}
 }

@@ -114,9 +114,8 @@ func conditionStarts() []string {
 		}
 	}
 	slices.Sort(short)
-	words := []string{"canceled", "closed", "completed", "correct", "failed", "open", "running", "terminated",
-		"timed_out",
-		"ungraded", "unlabeled", "wrong"}
+	words := []string{"all", "canceled", "closed", "completed", "correct", "expensive", "failed", "mine", "open",
+		"running", "terminated", "timed_out", "ungraded", "unlabeled", "waiting", "wrong"}
 	return append(append(words, short...), out...)
 }
 

@@ -20,6 +20,7 @@ import (
 // The words are joined by AND; a word is one of:
 //
 //   - a status ("failed"), a verdict ("wrong"), "open" or "closed";
+//   - "all" (no condition), or "expensive" for the runs that have a cost or tokens, as the shipped filters;
 //   - a time: "today", "yesterday", or an age such as "12h" or "7d"; also since:TIME and until:TIME, see [TimeAt];
 //   - KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
 //     trailing * for a prefix), and text:VALUE;
@@ -40,7 +41,7 @@ func Filter(typed string) (query string, err error) {
 	var terms []string
 	picked := map[string][]string{}
 	for _, w := range words {
-		if strings.EqualFold(w, "AND") {
+		if strings.EqualFold(w, "AND") || strings.EqualFold(w, "all") {
 			continue
 		}
 		if key, value := fieldWord(w); key != "" {
@@ -90,8 +91,9 @@ func statusWord(word string) (s ace.Status) {
 
 var stateWords = map[string]string{
 	"open": "CloseTime IS NULL", "closed": "CloseTime IS NOT NULL",
-	"waiting": "(" + WaitingQuery + ")",
-	"mine":    OwnQuery,
+	"waiting":   "(" + WaitingQuery + ")",
+	"mine":      OwnQuery,
+	"expensive": SpentQuery,
 }
 
 // WaitingQuery lists the runs that wait for a user.

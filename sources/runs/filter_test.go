@@ -66,6 +66,19 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// TestShippedFilterIsWord checks that the name of every shipped filter is a word for its runs.
+func TestShippedFilterIsWord(t *testing.T) {
+	for _, f := range ShippedFilters() {
+		want, _ := Filter(strings.Fields(f.Query + " all")[0])
+		if got, err := Filter(f.Name); got != want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", f.Name, got, err, want)
+		}
+	}
+	if got, _ := Filter("all expensive wrong"); got != `ExitStatus="wrong" AND Tokens>0` {
+		t.Errorf("joined: %q", got)
+	}
+}
+
 // TestFilterMistakes checks that an error names the word that is not understood.
 func TestFilterMistakes(t *testing.T) {
 	for typed, want := range map[string]string{

@@ -123,7 +123,7 @@ func (r *reading) review(s tui.Shell, d *histories.Detail) {
 	}
 	ask := func(no []int, verb string) func(tui.Shell) tea.Cmd {
 		return func(s tui.Shell) tea.Cmd {
-			s.Ask(tui.Prompt{Label: "reason to reject", Hint: "the run keeps it; may be empty",
+			s.Ask(tui.Prompt{Label: "Reason for rejection", Hint: "optional; stored with the run",
 				Preview: func(string) string { return "enter: " + verb },
 				Done: func(reason string) tea.Cmd {
 					return act(decision(no, strings.TrimSpace(reason)))

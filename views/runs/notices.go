@@ -52,7 +52,7 @@ func (n *notices) empty() []string {
 		return []string{"no run has a cost or tokens yet", "] lists the next section"}
 	case n.listing.Runs.Query != "":
 		query := text.Safe(n.listing.Runs.Query, " ")
-		return append([]string{"no run matches", query, "/ changes the filter"}, n.missing()...)
+		return append([]string{"no run matches", query, "/ changes the filter, esc clears it"}, n.missing()...)
 	case len(n.listing.Runs.Missing) > 0:
 		return append([]string{"no runs yet"}, n.missing()...)
 	}
