@@ -1,8 +1,11 @@
 package tui
 
 import (
+	"cmp"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -195,7 +198,8 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 // do runs a binding unless read-only mode disables it.
 func (m *Model) do(b Binding) tea.Cmd {
 	if b.Mutates && m.opts.ReadOnly {
-		m.Note(readOnlyNote(b.Action))
+		title, _, _ := strings.Cut(cmp.Or(b.Short, b.Help), " (")
+		m.Note(readOnlyNote(strconv.Quote(title)))
 		return nil
 	}
 	return b.Do(m)

@@ -174,7 +174,7 @@ func (p *palette) check(line string) error {
 	case ok:
 		return nil
 	case slices.ContainsFunc(slices.DeleteFunc(p.all(), p.enabled), named(name)):
-		return errors.New(readOnlyNote(name))
+		return errors.New(readOnlyNote(":" + name))
 	case len(near) > 0:
 		return fmt.Errorf(":%s is ambiguous: %s", name, strings.Join(near[:min(len(near), 5)], ", "))
 	}
@@ -185,7 +185,7 @@ func (p *palette) check(line string) error {
 	return fmt.Errorf("command %q not found; delete it to see all", name)
 }
 
-func readOnlyNote(action string) string { return "read-only mode: " + action + " is disabled" }
+func readOnlyNote(action string) string { return "read-only mode disables " + action }
 
 func splitCommand(line string) (name, args string) {
 	name, args, _ = strings.Cut(strings.TrimSpace(line), " ")

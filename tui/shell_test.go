@@ -401,10 +401,10 @@ func TestReadOnly(t *testing.T) {
 	o, _, did := eight(func(o *Options) { o.ReadOnly = true })
 	m := sized(t, o, 100, 30)
 	give(m, "x")
-	wants(t, m, "read-only mode: runs.cancel is disabled", " read-only ")
+	wants(t, m, `read-only mode disables "cancel"`, " read-only ")
 	m.messages.notice = noticeMsg{}
 	give(m, ":", "runs.cancel", "enter")
-	wants(t, m, "read-only mode: runs.cancel is disabled")
+	wants(t, m, "read-only mode disables :runs.cancel")
 	give(m, "esc", "?")
 	if len(*did) != 0 {
 		t.Error("a run was canceled")

@@ -149,6 +149,8 @@ func TestFacetsNarrowTheQuery(t *testing.T) {
 	if sc.last("look ") != "facets true" {
 		t.Errorf("told %q", sc.store.heard())
 	}
+	sc.has("correct or ungraded")
+	sc.lacks("success")
 	for _, step := range []struct{ key, query string }{
 		{"space", `ExperimentId="finance-7" AND ExitStatus="success"`},
 		{"space", `ExperimentId="finance-7"`},

@@ -15,8 +15,8 @@ import (
 
 // Watch finds the changes of one value of a run. It is safe for concurrent use.
 //
-// An expression is the path of a value ("phase", "usage.cost_usd", "skills.lookup.calls"), a
-// path prefix ("skills.lookup"), the ID of a bullet, or a JSON pointer into the frame
+// An expression is the path of a value ("phase", "usage.cost_usd", "skills.look_up.calls"), a
+// path prefix ("skills.look_up"), the ID of a bullet, or a JSON pointer into the frame
 // ("/delta/operations/0/fate").
 //
 // Tool events change only skills, so a search for other values folds only the few other events. The total

@@ -114,9 +114,10 @@ func conditionStarts() []string {
 		}
 	}
 	slices.Sort(short)
-	words := []string{"all", "canceled", "closed", "completed", "correct", "expensive", "failed", "mine", "open",
+	words := []string{"all", "canceled", "closed", "completed", "correct", "failed", "mine", "open",
 		"running", "terminated", "timed_out", "ungraded", "unlabeled", "waiting", "wrong"}
-	return append(append(words, short...), out...)
+	// Text that begins exp is more often an experiment.
+	return slices.Concat(words, short, []string{"expensive"}, out)
 }
 
 // match returns the options that begin with the typed text, ignoring case, except an option that is complete.

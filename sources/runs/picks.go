@@ -18,6 +18,26 @@ func FacetAttributes() []string {
 		ace.AttrBlueprint, ace.AttrRunner}
 }
 
+// facetNames are the words of the columns for attributes.
+var facetNames = map[string]string{history.AttrStatus: "Status", ace.AttrExit: "Verdict",
+	ace.AttrExperiment: "Experiment", ace.AttrDataset: "Dataset", ace.AttrModel: "Model",
+	ace.AttrAdapter: "Adapter", ace.AttrPhase: "Phase", ace.AttrBlueprint: "Blueprint", ace.AttrRunner: "Runner"}
+
+// FacetName returns the name of an attribute on screens.
+func FacetName(attribute string) string { return facetNames[attribute] }
+
+// FacetLabel returns a value of an attribute as screens write it. The exit status success states no verdict:
+// the answer was correct, or was not graded.
+func FacetLabel(attribute, value string) string {
+	switch {
+	case attribute == history.AttrStatus:
+		return strings.ReplaceAll(string(statusWord(value)), "_", " ")
+	case attribute == ace.AttrExit && value == string(ace.ExitSuccess):
+		return "correct or ungraded"
+	}
+	return value
+}
+
 // Picks is a parsed visibility query: the picked values of each facet attribute, and the rest.
 type Picks struct {
 	Values map[string][]string

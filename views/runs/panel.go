@@ -178,7 +178,7 @@ func (p *sidePanel) facetItems() []panelItem {
 	var items []panelItem
 	for _, name := range runs.FacetAttributes() {
 		f := counted.Of(name)
-		items = append(items, panelItem{heading: true, label: name})
+		items = append(items, panelItem{heading: true, label: runs.FacetName(name)})
 		listed := []string{}
 		for _, value := range f.Values {
 			listed = append(listed, value.Value)
@@ -197,7 +197,7 @@ func (p *sidePanel) facetItems() []panelItem {
 func (p *sidePanel) facetItem(name string, value runs.FacetValue) panelItem {
 	it := panelItem{
 		on:    runs.SplitQuery(p.listing.Runs.Query).Has(name, value.Value),
-		label: text.Safe(value.Value, " "), right: " ?", ink: p.pane.Styles.Text,
+		label: text.Safe(runs.FacetLabel(name, value.Value), " "), right: " ?", ink: p.pane.Styles.Text,
 	}
 	if value.Count >= 0 {
 		it.right = " " + ace.Number(value.Count)

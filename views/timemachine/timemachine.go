@@ -276,7 +276,7 @@ func (v *pane) askWatch(s tui.Shell) {
 		value = v.data.Watched
 	}
 	s.Ask(tui.Prompt{Label: "watch ", Value: value,
-		Hint: "phase   usage.cost_usd   skills.lookup   BULLET-ID   /delta/operations/0",
+		Hint: "phase   usage.cost_usd   skills.look_up   BULLET-ID   /delta/operations/0",
 		Complete: func(line string, cursor int) (int, []string) {
 			other := func(n string) bool { return !strings.HasPrefix(n, line[:cursor]) }
 			return 0, slices.DeleteFunc(v.names(), other)
