@@ -194,7 +194,11 @@ func (h *help) draw(s theme.Styles, width int, _ time.Time) (above, lines, below
 		l.Add(key, mark+text.Fit(names[i], max(w, text.Width(names[i])), "")+"  ").Add(what, e.Help)
 		lines = append(lines, l.String(s.Text))
 	}
-	return []string{typed, ""}, append(lines, h.legend(s, width)...), nil
+	lines = append(lines, h.legend(s, width)...)
+	if len(lines) == 0 {
+		lines = []string{s.Muted.Paint("No match; esc clears the search.")}
+	}
+	return []string{typed, ""}, lines, nil
 }
 
 // legend lists the signs that fit the query.

@@ -183,6 +183,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		m.setDark(msg.IsDark())
 	case tea.KeyPressMsg:
 		m.use()
+		m.messages.nextKey()
 		return m.key(msg)
 	case tea.MouseMsg:
 		m.use()

@@ -132,6 +132,8 @@ func TestHelpSearchesAndRuns(t *testing.T) {
 	if out := exact(t, m); strings.Contains(out, "canceled") {
 		t.Errorf("the search does not choose signs:\n%s", out)
 	}
+	give(m, "x")
+	wants(t, m, "No match; esc clears the search.")
 	give(m, "esc", "esc", "?", "down", "down", "enter")
 	if m.panes.at.focus != 1 {
 		t.Errorf("enter ran another key than that of the third line; focus %d", m.panes.at.focus)

@@ -402,7 +402,11 @@ func TestReadOnly(t *testing.T) {
 	m := sized(t, o, 100, 30)
 	give(m, "x")
 	wants(t, m, `read-only mode disables "cancel"`, " read-only ")
-	m.messages.notice = noticeMsg{}
+	give(m, "j")
+	if out := exact(t, m); strings.Contains(out, "read-only mode disables") {
+		t.Errorf("the note stays after the next key:\n%s", out)
+	}
+	*did = nil
 	give(m, ":", "runs.cancel", "enter")
 	wants(t, m, "read-only mode disables :runs.cancel")
 	give(m, "esc", "?")

@@ -38,7 +38,15 @@ func (m *messages) show(n noticeMsg) {
 	}
 }
 
-func (m *messages) note(text string) { m.show(noticeMsg{text: text}) }
+// note shows the result of a key until the next key.
+func (m *messages) note(text string) { m.show(noticeMsg{text: text, untilKey: true}) }
+
+// nextKey hides the note about an earlier key.
+func (m *messages) nextKey() {
+	if m.notice.untilKey {
+		m.notice = noticeMsg{}
+	}
+}
 
 // noteAny shows a note unless it is empty.
 func (m *messages) noteAny(text string) {
@@ -62,7 +70,7 @@ func (m *messages) warn(warnings []string) {
 	for _, w := range warnings {
 		m.log(w)
 	}
-	m.notice, m.at = noticeMsg{warnings[0], true}, m.now()
+	m.notice, m.at = noticeMsg{text: warnings[0], isError: true}, m.now()
 	if len(warnings) > 1 {
 		m.notice.text = fmt.Sprintf("%d warnings (:errors): %s", len(warnings), warnings[0])
 	}

@@ -179,7 +179,7 @@ type Shell interface {
 	OnReturn(restore func())
 	// Focus moves the focus to a pane of the screen by number, from 0, or to the last one if there are fewer.
 	Focus(pane int)
-	// Note shows a message in the status line for a while.
+	// Note shows a message in the status line for a while, at most until the next key.
 	Note(text string)
 }
 
@@ -235,8 +235,9 @@ type Waiting struct {
 
 type (
 	noticeMsg struct {
-		text    string
-		isError bool
+		text     string
+		isError  bool
+		untilKey bool // it goes with the next key
 	}
 	thenMsg    struct{ do func(Shell) tea.Cmd }
 	settledMsg struct {
