@@ -127,7 +127,7 @@ func (n *Navigation) Detail() *histories.Detail {
 }
 
 // Target returns the run that an action applies to: the run under the cursor, which it selects, or on other
-// screens the selected run. It notes if there is none.
+// screens the selected run. It notes if there is no run.
 func (n *Navigation) Target(s tui.Shell) (r runs.Run, ok bool) {
 	if n.UnderCursor == nil {
 		if !n.Selected.Ok {
@@ -143,7 +143,7 @@ func (n *Navigation) Target(s tui.Shell) (r runs.Run, ok bool) {
 	return r, ok
 }
 
-// OpenTimeMachine shows the target of an action in the time machine. It reports false if there is none.
+// OpenTimeMachine shows the target of an action in the time machine. It reports false if there is no run.
 func (n *Navigation) OpenTimeMachine(s tui.Shell) bool {
 	_, ok := n.Target(s)
 	if ok {
