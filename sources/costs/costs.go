@@ -2,9 +2,10 @@
 // coding agents. It imports sources/experiments, sources/runs and sources/transcripts and knows no screen.
 //
 // The usage of a run is the part in its memo that no transcript of an agent's CLI contains; that of an
-// experiment is the usage of its evaluations, while it is open of those that have finished. It counts on the day on which the run began. Runs of earlier
-// versions do not record that part and do not count. Runs that continue, retry or reset others repeat their
-// usage, so only the newest run of a workflow ID counts. Bounds: the [MaxRuns] newest runs.
+// experiment is the usage of its evaluations, while it is open of those that have finished. It counts on the
+// day on which the run began. Runs of earlier versions do not record that part and do not count. Runs that
+// continue, retry or reset others repeat their usage, so only the newest run of a workflow ID counts. Bounds:
+// the [MaxRuns] newest runs, and the maxOpen newest open experiments.
 package costs
 
 import (
@@ -53,6 +54,9 @@ type Index struct {
 // NewIndex returns an index of no runs.
 func NewIndex() *Index { return &Index{newest: map[string]runs.Run{}} }
 
+// maxOpen bounds the open experiments whose progress is read.
+const maxOpen = 20
+
 var errEnough = errors.New("enough runs")
 
 // overlap is how far a read goes back before the start of the last one, because the visibility store lags
@@ -72,22 +76,25 @@ func (x *Index) Read(ctx context.Context, c client.Client, since, now time.Time)
 			")")
 	}
 	count := 0
+	var open []string // experiments, newest first; their memos have no usage yet
 	err := runs.ListNewest(ctx, c, query, 0, func(r runs.Run) error {
 		if count++; count > MaxRuns {
 			x.dropped = true
 			return errEnough
 		}
 		x.put(r)
+		if r.Type == ace.ExperimentWorkflow && r.Open() && len(open) < maxOpen {
+			open = append(open, r.WorkflowID)
+		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	for id, r := range x.newest {
-		if r.Type == ace.ExperimentWorkflow && r.Open() { // its memo has no usage yet
-			r.Summary = experiments.ReadSummary(ctx, c, r)
-			x.newest[id] = r
-		}
+	for _, id := range open {
+		r := x.newest[id]
+		r.Summary = experiments.ReadSummary(ctx, c, r)
+		x.newest[id] = r
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
