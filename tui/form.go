@@ -615,7 +615,6 @@ const (
 	maxFormOptions = 6
 	maxFormCommand = 3
 	maxFormReport  = 10
-	tallForm       = 12 // lines below the fields that leave room for a long command
 )
 
 // formLine is a drawn line of a field.
@@ -765,13 +764,14 @@ func (f *form) drawBelow(w, height int) (lines []string) {
 	for _, l := range f.report.Lines[:min(len(f.report.Lines), space)] {
 		lines = append(lines, s.Muted.Paint(text.Cut(text.Safe(l, " "), w, s.Glyphs.Ellipsis)))
 	}
-	command := "$ " + f.report.Command
-	switch {
-	case f.report.Command == "":
-	case height >= tallForm:
-		add(s.Accent, command, maxFormCommand)
-	default:
-		lines = append(lines, s.Accent.Paint(text.Cut(text.Safe(command, " "), w, s.Glyphs.Ellipsis)))
+	if f.report.Command != "" {
+		most := min(max(height-len(lines)-2, 1), maxFormCommand)
+		command := text.Wrap(text.Safe("$ "+f.report.Command, " "), w)
+		if len(command) > most {
+			rest := strings.Join(command[most-1:], " ")
+			command = append(command[:most-1], text.Cut(rest, w, s.Glyphs.Ellipsis))
+		}
+		lines = append(lines, painted(s.Accent, command)...)
 	}
 	return slices.Concat([]string{text.Spaces(w)}, lines, []string{s.Hint.Paint(state)})
 }

@@ -287,6 +287,15 @@ func TestLaunchForm(t *testing.T) {
 	}
 }
 
+// The command line of a form takes several lines on a small screen.
+func TestFormCommandWraps(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	sc.typed("n", "enter")
+	sc.typed(append(letters(strings.Repeat("long-", 14)+"name"), "tab", "end")...)
+	sc.typed(append(letters("evaluated"), "tab")...)
+	sc.has("--eval evaluated")
+}
+
 // A single task has fields of its own. A choice hides those that do not apply.
 func TestLaunchTask(t *testing.T) {
 	sc := newScreen(t, full(6), plainLook, 80, 24)
