@@ -416,7 +416,7 @@ func (s *store) Launch(_ context.Context, args []string) (runs.Run, error) {
 func (s *store) Choices(_ context.Context, field string) []string {
 	return map[string][]string{"provider": {"builtin", "anthropic"}, "model": {"claude-1"},
 		"model.anthropic": {"claude-1"},
-		"playbook": {"finance-6", "finance-7"}}[field]
+		"playbook":        {"finance-6", "finance-7"}}[field]
 }
 
 func (s *store) PromptBase(_ context.Context, phase ace.Phase, ref string) (prompts.Prompt, error) {
