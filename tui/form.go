@@ -133,8 +133,8 @@ type form struct {
 }
 
 func newForm(spec Form, kept Values, s theme.Styles) *form {
-	f := &form{spec: spec, styles: s, long: map[int]string{}, refused: map[int]string{}, followed: map[int]string{},
-		touched: make([]bool, len(spec.Fields)), fresh: true, option: -1, reported: -1}
+	f := &form{spec: spec, styles: s, long: map[int]string{}, refused: map[int]string{},
+		followed: map[int]string{}, touched: make([]bool, len(spec.Fields)), fresh: true, option: -1, reported: -1}
 	for i, field := range spec.Fields {
 		in := textinput.New()
 		in.Prompt = ""

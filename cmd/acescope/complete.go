@@ -63,7 +63,9 @@ var flagKinds = map[string]string{
 }
 
 // completeQuery completes the last word of a filter.
-func completeQuery(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func completeQuery(_ *cobra.Command, _ []string, typed string) (
+	[]cobra.Completion, cobra.ShellCompDirective,
+) {
 	from, options := sourceruns.Completion(typed, len(typed), func(string) []string { return nil })
 	for i := range options {
 		options[i] = typed[:from] + options[i]

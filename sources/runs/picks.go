@@ -21,7 +21,8 @@ func FacetAttributes() []string {
 // facetNames are the words of the columns for attributes.
 var facetNames = map[string]string{history.AttrStatus: "Status", ace.AttrExit: "Verdict",
 	ace.AttrExperiment: "Experiment", ace.AttrDataset: "Dataset", ace.AttrModel: "Model",
-	ace.AttrAdapter: "Adapter", ace.AttrPhase: "Phase", ace.AttrBlueprint: "Blueprint", ace.AttrRunner: "Runner"}
+	ace.AttrAdapter: "Adapter", ace.AttrPhase: "Phase", ace.AttrBlueprint: "Blueprint",
+	ace.AttrRunner: "Runner"}
 
 // FacetName returns the name of an attribute on screens.
 func FacetName(attribute string) string { return facetNames[attribute] }

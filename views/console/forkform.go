@@ -42,7 +42,8 @@ func (f forkForm) fields() []tui.Field {
 		{Name: promptField, Label: "Prompt", Lines: true, Hint: "ctrl+e opens $EDITOR"},
 		{Name: "label", Label: "Expected answer", Hint: "grades the answer"},
 		{Name: "provider", Label: "Provider", Complete: f.choices("provider"), Hint: "of all phases"},
-		{Name: "model", Label: "Model", Complete: f.models("provider"), Follow: f.model, Hint: "of all phases"},
+		{Name: "model", Label: "Model", Complete: f.models("provider"), Follow: f.model,
+			Hint: "of all phases"},
 		{Name: "playbook", Label: "Playbook", Complete: f.playbooks, Hint: "branch, version, file"},
 	}
 	for i, phase := range provided() {

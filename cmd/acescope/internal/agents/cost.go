@@ -73,7 +73,8 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 			return err
 		}}, name, usage)
 	}
-	day(&q.Since, "since", "first day: today, yesterday, a date such as 2026-11-22, or how long ago, such as 2w, 7d or 36h")
+	day(&q.Since, "since",
+		"first day: today, yesterday, a date such as 2026-11-22, or how long ago, such as 2w, 7d or 36h")
 	day(&q.Until, "until", "last day, likewise")
 	agents := append(agentcli.CLIs(), costs.Agent)
 	choiceVar(fs, &agent, "agent", agents, "only this agent, acescope for runs: "+join(agents))
@@ -87,7 +88,8 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 // maxDaysAgo keeps days within four-digit years.
 const maxDaysAgo = 365_000
 
-// parseDay returns a day of the local time zone, as 2006-01-02, given a word, a date or a duration before now.
+// parseDay returns a day of the local time zone, as 2006-01-02, given a word, a date or a duration before
+// now.
 func parseDay(s string, now time.Time) (string, error) {
 	if _, err := time.Parse(time.DateOnly, s); err == nil {
 		return s, nil
@@ -103,7 +105,8 @@ func parseDay(s string, now time.Time) (string, error) {
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return transcripts.Today(now.Add(-ago)), nil
 	}
-	return "", errors.New("must be today, yesterday, a date such as 2026-11-22, or a duration such as 2w, 7d or 36h")
+	return "", errors.New(
+		"must be today, yesterday, a date such as 2026-11-22, or a duration such as 2w, 7d or 36h")
 }
 
 // CostLine is the usage of a day, a model or another unit. Keys are the keys by unit if there are several.

@@ -117,7 +117,8 @@ func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 			}
 			return UsageError("--%s %q: %w", f.Name, invalid.GetValue(), reason)
 		}
-		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+		unknown, ok := errors.AsType[*pflag.NotExistError](err)
+		if ok && unknown.GetSpecifiedShortnames() == "" {
 			var names []string
 			c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 			if near := ace.Nearest(unknown.GetSpecifiedName(), names); near != "" {

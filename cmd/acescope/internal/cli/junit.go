@@ -35,7 +35,7 @@ type (
 	}
 )
 
-// WriteJUnit writes a report of one suite to a file, which other users can read: those of CI systems collect it.
+// WriteJUnit writes a report of one suite to a file. Other users can read it, such as that of a CI system.
 func WriteJUnit(path string, s JUnitSuite) error {
 	data, err := xml.MarshalIndent(JUnitSuites{Suites: []JUnitSuite{s}}, "", "  ")
 	if err != nil {

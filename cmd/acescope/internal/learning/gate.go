@@ -168,8 +168,8 @@ func (g *gated) accuracy(least float64, confident bool) {
 	}
 	found := float64(v.Correct) / float64(v.Labeled())
 	i := stats.Wilson(v.Correct, v.Labeled())
-	text := fmt.Sprintf("%s: %d of %d correct, %.1f%% (%.1f to %.1f)", evaluations.When(v.EvalResult), v.Correct,
-		v.Labeled(), 100*found, 100*i.Low, 100*i.High)
+	text := fmt.Sprintf("%s: %d of %d correct, %.1f%% (%.1f to %.1f)", evaluations.When(v.EvalResult),
+		v.Correct, v.Labeled(), 100*found, 100*i.Low, 100*i.High)
 	if confident {
 		found = i.Low
 	}
@@ -200,7 +200,8 @@ func (g *gated) regressions(base *evaluations.Grid) {
 	case before.Items == nil || after.Items == nil:
 		g.check(condition, false, "the answers to the items were not kept")
 	case g.outdated(after):
-		g.check(condition, false, "%sthe evaluation is of: %s", notEvaluated, evaluations.When(after.EvalResult))
+		g.check(condition, false, "%sthe evaluation is of: %s", notEvaluated,
+			evaluations.When(after.EvalResult))
 	default:
 		versions := []evaluations.Version{*before, *after}
 		pair := evaluations.Grid{Versions: versions, Rows: evaluations.Rows(versions)}
