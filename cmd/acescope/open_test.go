@@ -63,7 +63,7 @@ func TestOpenConsole(t *testing.T) {
 	term.press("/" + keyEmpty + keyEnter)
 	term.await("1/5")
 	term.press("F")
-	term.await("Facets", "[ ] success", "2")
+	term.await("Facets", "[ ] correct or ungraded", "2")
 	term.press("F")
 	term.await("TASK")
 

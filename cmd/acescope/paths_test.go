@@ -266,7 +266,7 @@ func readOnlyPath(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 120, 30, "--read-only")
 	term.await("again-1", "read-only")
 	term.press("x")
-	term.await("run.cancel is disabled")
+	term.await("read-only mode disables")
 	if strings.Contains(term.screen.String(), "Cancel this run?") {
 		t.Error("a read-only console asks for confirmation")
 	}
