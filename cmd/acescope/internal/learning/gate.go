@@ -32,8 +32,8 @@ func GateCommand(a *cli.App) *cobra.Command {
 		Use:   "gate EXPERIMENT",
 		Short: "Check conditions on an experiment, for a CI system; exits with 1 unless all hold",
 		Long: "Check that an experiment has completed, and the conditions of the flags. The evaluation is the last\n" +
-			"complete one; a condition on it does not hold if the experiment has learned more since, such as one that\n" +
-			"a budget stopped. A regression is an item that the last evaluation of the other experiment answered\n" +
+			"complete one; a condition on it does not hold if the experiment has learned more after it, because a\n" +
+			"budget was spent. A regression is an item that the last evaluation of the other experiment answered\n" +
 			"correctly and this one does not; both need the same items.",
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment $CI_COMMIT &&\n" +
 			"  acescope gate $CI_COMMIT --min-eval 0.9 --no-regressions main --max-cost 5 --junit gate.xml",
@@ -174,13 +174,13 @@ func (g *gated) accuracy(least float64, confident bool) {
 		found = i.Low
 	}
 	if g.outdated(v) {
-		text = notEvaluated + text
+		text += "; " + notEvaluated
 	}
 	g.check(condition, found >= least && !g.outdated(v), "%s", text)
 }
 
-// notEvaluated begins the finding about an evaluation that is not of the playbook as it was learned.
-const notEvaluated = "what was learned since was not evaluated; "
+// notEvaluated is the finding about an evaluation that is not of the playbook as it was learned.
+const notEvaluated = "what was learned later was not evaluated"
 
 // outdated reports whether the experiment has learned more after the evaluation.
 func (g *gated) outdated(v *evaluations.Version) bool { return v.Playbook != g.Progress.After }
@@ -200,14 +200,12 @@ func (g *gated) regressions(base *evaluations.Grid) {
 	case before.Items == nil || after.Items == nil:
 		g.check(condition, false, "the answers to the items were not kept")
 	case g.outdated(after):
-		g.check(condition, false, "%sthe evaluation is of: %s", notEvaluated,
-			evaluations.When(after.EvalResult))
+		g.check(condition, false, "%s: %s", evaluations.When(after.EvalResult), notEvaluated)
 	default:
 		versions := []evaluations.Version{*before, *after}
 		pair := evaluations.Grid{Versions: versions, Rows: evaluations.Rows(versions)}
 		fixed, broken := pair.Flips(0, 1)
-		text := fmt.Sprintf("%s against %s: %s worse, %d better", evaluations.When(after.EvalResult),
-			evaluations.When(before.EvalResult), ace.Count(len(broken), "item"), len(fixed))
+		text := fmt.Sprintf("%s worse, %d better", ace.Count(len(broken), "item"), len(fixed))
 		for i, item := range broken {
 			if i == maxListed {
 				text += ", …"
@@ -215,7 +213,8 @@ func (g *gated) regressions(base *evaluations.Grid) {
 			}
 			text += fmt.Sprintf("%s%d", map[bool]string{true: ": ", false: ", "}[i == 0], item+1)
 		}
-		g.check(condition, len(broken) == 0, "%s", text)
+		g.check(condition, len(broken) == 0, "%s (%s; %s: %s)", text, evaluations.When(after.EvalResult),
+			base.Input.ExperimentID, evaluations.When(before.EvalResult))
 	}
 }
 
