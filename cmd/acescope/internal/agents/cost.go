@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"acescope/engine/agents/transcript"
 	"acescope/engine/temporal/server"
 	"acescope/sources/costs"
+	sourceruns "acescope/sources/runs"
 	"acescope/sources/transcripts"
 	"acescope/tui/text"
 )
@@ -91,16 +91,14 @@ const maxDaysAgo = 365_000
 // parseDay returns a day of the local time zone, as 2006-01-02, given a word, a date or a duration before
 // now.
 func parseDay(s string, now time.Time) (string, error) {
-	if _, err := time.Parse(time.DateOnly, s); err == nil {
-		return s, nil
-	}
-	words := map[string]string{"today": "0d", "yesterday": "1d"}
-	for unit, days := range map[string]int{"d": 1, "w": 7} {
-		number, ok := strings.CutSuffix(cmp.Or(words[s], s), unit)
-		if n, err := strconv.Atoi(number); ok && err == nil && n >= 0 && n <= maxDaysAgo/days {
+	if number, ok := strings.CutSuffix(s, "d"); ok {
+		if days, err := strconv.Atoi(number); err == nil && days >= 0 && days <= maxDaysAgo {
 			y, m, d := now.Local().Date()
-			return time.Date(y, m, d-n*days, 12, 0, 0, 0, time.UTC).Format(time.DateOnly), nil
+			return time.Date(y, m, d-days, 12, 0, 0, 0, time.UTC).Format(time.DateOnly), nil
 		}
+	}
+	if at, err := sourceruns.TimeAt(s, now.Local()); err == nil {
+		return transcripts.Today(at), nil
 	}
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return transcripts.Today(now.Add(-ago)), nil
