@@ -106,7 +106,7 @@ func TestChecks(t *testing.T) {
 			"no worker polls", "acescope serve --data-dir /d"},
 		"starting": {func(s *system.System) {
 			s.Queues[1].Pollers, s.Host.Started = nil, base.Add(-10*time.Second)
-		}, "ace activity", system.CheckInfo, "no worker polls yet, no backlog; the host starts", ""},
+		}, "ace activity", system.CheckInfo, "no worker polls yet, no backlog; the host has just started", ""},
 		"foreign": {func(s *system.System) {
 			s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "workflow", Backlog: 3})
 		}, "orders workflow", system.CheckError, "3 waiting", "serves task queue orders"},

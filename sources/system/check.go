@@ -57,7 +57,7 @@ const (
 	oldBacklog = 10 * time.Second
 	oldPoller  = 90 * time.Second
 	listedFor  = 5*time.Minute + 30*time.Second // for which a server lists a worker that has ended
-	startsFor  = 30 * time.Second               // until which the workers of a new host may not poll
+	startsFor  = 30 * time.Second               // within which the workers of a new host begin to poll
 )
 
 // Checks judges the health as of the reading.
@@ -214,7 +214,7 @@ func (s *System) queueCheck(q Queue) Check {
 		c.State, c.Text, c.At = CheckWarning, "no worker polls any more, "+backlog, q.Gone
 		c.Advice = "the last worker has ended: " + s.startWorker(q)
 	case len(q.Pollers) == 0 && q.Ours && s.Starting():
-		c.State, c.Text, c.At = CheckInfo, "no worker polls yet, "+backlog+"; the host starts", s.Host.Started
+		c.State, c.Text = CheckInfo, "no worker polls yet, "+backlog+"; the host has just started"
 	case len(q.Pollers) == 0:
 		c.State, c.Text, c.Advice = CheckError, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
 		// on a data directory only acescope's own workflows can wait

@@ -262,7 +262,7 @@ func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, health
 		return
 	}
 	if err != nil && health.Starting() {
-		x.report("runners", cluster.Info, "the dispatcher does not answer yet; the host starts")
+		x.report("runners", cluster.Info, "the dispatcher does not answer yet; the host has just started")
 		return
 	}
 	if err != nil && health.OpenRuns == 0 && e.Mode() == engine.Cluster {
