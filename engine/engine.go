@@ -146,8 +146,8 @@ type Engine struct {
 
 	serving client.Client // of workers, nil if they share Client
 
-	shared    bucket.Bucket // nil without a shared store
-	store     registration
+	shared    bucket.Bucket  // nil without a shared store
+	store     registration   // of shared
 	node      *server.Node   // nil for a cluster
 	worker    *workerSet     // nil without Worker
 	memory    *memory.Keeper // nil for short commands

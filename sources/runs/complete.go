@@ -116,7 +116,7 @@ func conditionStarts() []string {
 	slices.Sort(short)
 	words := []string{"all", "canceled", "closed", "completed", "correct", "failed", "mine", "open",
 		"running", "terminated", "timed_out", "ungraded", "unlabeled", "waiting", "wrong"}
-	// Text that begins exp is more often an experiment.
+	// The names of experiments come before the rarer word: both begin with exp.
 	return slices.Concat(words, short, []string{"expensive"}, out)
 }
 

@@ -20,7 +20,7 @@ import (
 // The words are joined by AND; a word is one of:
 //
 //   - a status ("failed"), a verdict ("wrong"), "open" or "closed";
-//   - "all" (no condition), or "expensive" for the runs that have a cost or tokens, as the shipped filters;
+//   - "all" for no condition, or "expensive" for the runs that used tokens or have a cost;
 //   - a time: "today", "yesterday", or an age such as "12h" or "7d"; also since:TIME and until:TIME, see [TimeAt];
 //   - KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
 //     trailing * for a prefix), and text:VALUE;
@@ -256,7 +256,7 @@ func checkValue(word, key, value string) error {
 	if key != VerdictCondition && key != history.AttrStatus || slices.Contains(fixed, value) {
 		return nil
 	}
-	if key == history.AttrStatus { // words that are the same elsewhere
+	if key == history.AttrStatus { // written as in JSON and on screens
 		fixed = nil
 		for _, s := range ace.Statuses() {
 			fixed = append(fixed, string(s))

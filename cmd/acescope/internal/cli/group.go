@@ -3,6 +3,7 @@ package cli
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,9 +46,9 @@ func unknownCommand(group *cobra.Command, name string, meant map[string]string) 
 	group.SuggestionsMinimumDistance = 1 + len(name)/5
 	if similar := group.SuggestionsFor(name); command == "" && name != "" && len(similar) > 0 {
 		for i := range similar {
-			similar[i] = strings.TrimSpace(path + " " + similar[i])
+			similar[i] = strconv.Quote(group.CommandPath() + " " + similar[i])
 		}
-		command = strings.Join(similar, `" or "`+group.Root().Name()+" ")
+		return UsageError("unknown command %q; did you mean %s?", name, strings.Join(similar, " or "))
 	}
 	for _, of := range slices.Sorted(maps.Keys(names)) {
 		if command == "" && ace.Distance(name, of) == 1 {
@@ -55,7 +56,7 @@ func unknownCommand(group *cobra.Command, name string, meant map[string]string) 
 		}
 	}
 	if command != "" {
-		return UsageError("unknown command %q; did you mean \"%s %s\"?", name, group.Root().Name(), command)
+		return UsageError("unknown command %q; did you mean %q?", name, group.Root().Name()+" "+command)
 	}
 	return UsageError("unknown command %q; run %q", name, group.CommandPath()+" --help")
 }

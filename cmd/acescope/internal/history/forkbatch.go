@@ -141,7 +141,7 @@ func (b *BatchPlan) changedText() (lines []string) {
 		}
 		line := name + ": " + ShortChange(shown)
 		if len(list) < len(b.Plans) {
-			line += fmt.Sprintf(" (%d of the runs)", len(list))
+			line += fmt.Sprintf(" (in %d of the runs)", len(list))
 		}
 		lines = append(lines, line)
 	}

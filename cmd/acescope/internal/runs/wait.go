@@ -20,8 +20,8 @@ func WaitCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait RUN|EXPERIMENT...",
 		Short: "Wait until runs and experiments have closed",
-		Long: "Wait until runs and experiments have closed, and write a line for each, in the order of the arguments.\n" +
-			"The name of a group (acescope run --repeats) stands for its experiments.\n\n" +
+		Long: "Wait until runs and experiments have closed, and write a line for each, in the order of the\n" +
+			"arguments. The name of a group (acescope run --repeats) stands for its experiments.\n\n" +
 			exitHelp,
 		Example: "acescope run --dataset train.jsonl --experiment night --detach && acescope wait night --timeout 8h",
 		Args:    cobra.MinimumNArgs(1),
