@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -18,37 +19,46 @@ import (
 const skewEnv = "ACESCOPE_TEST_SKEW"
 
 func init() {
-	skew, err := time.ParseDuration(os.Getenv(skewEnv))
+	d, err := time.ParseDuration(os.Getenv(skewEnv))
 	if err == nil {
-		err = skewClock(skew)
+		err = skewClock(d)
 	}
 	if os.Getenv(skewEnv) != "" && err != nil {
 		panic(err)
 	}
 }
 
-// skewClock adds d to the wall clock of this process. The product has no setting for that, so skewClock replaces
-// the function that the kernel maps into each process to read clocks by one that calls the kernel and adds d.
-// The monotonic clock and the times of files stay as they are.
+// skew is by how many seconds the wall clock of this process is ahead of the machine's, nil if it cannot be
+// set. The process may change it while it runs.
+var skew *atomic.Int64
+
+// skewClock adds d to the wall clock of this process. The product has no setting for that, so skewClock
+// replaces the function that the kernel maps into each process to read clocks by one that calls the kernel
+// and adds skew. The monotonic clock and the times of files stay as they are.
 func skewClock(d time.Duration) error {
-	code := []byte{
-		0xb8, 228, 0, 0, 0, // mov eax, SYS_clock_gettime
-		0x0f, 0x05, // syscall
-		0x85, 0xff, // test edi, edi
-		0x75, 7, // jnz to the return, unless the clock is CLOCK_REALTIME
-		0x48, 0x81, 0x06, // add qword [rsi], seconds
-	}
-	code = binary.LittleEndian.AppendUint32(code, uint32(int32(d/time.Second)))
-	code = append(code, 0xc3) // ret
 	const access, kind = syscall.PROT_READ | syscall.PROT_WRITE | syscall.PROT_EXEC,
 		syscall.MAP_ANON | syscall.MAP_PRIVATE
-	at, err := syscall.Mmap(-1, 0, len(code), access, kind)
+	at, err := syscall.Mmap(-1, 0, os.Getpagesize(), access, kind)
 	if err != nil {
 		return err
 	}
-	copy(at, code)
-	jump := binary.LittleEndian.AppendUint64([]byte{0x48, 0xb8}, uint64(uintptr(unsafe.Pointer(&at[0]))))
-	jump = append(jump, 0xff, 0xe0) // mov rax, at; jmp rax
+	skew = (*atomic.Int64)(unsafe.Pointer(&at[0]))
+	skew.Store(int64(d / time.Second))
+	code := at[8:]
+	instructions := binary.LittleEndian.AppendUint64([]byte{
+		0xb8, 228, 0, 0, 0, // mov eax, SYS_clock_gettime
+		0x0f, 0x05, // syscall
+		0x85, 0xff, // test edi, edi
+		0x75, 16, // jnz to the return, unless the clock is CLOCK_REALTIME
+		0x48, 0xb9, // mov rcx, address of skew
+	}, uint64(uintptr(unsafe.Pointer(skew))))
+	copy(code, append(instructions,
+		0x48, 0x8b, 0x09, // mov rcx, [rcx]
+		0x48, 0x01, 0x0e, // add [rsi], rcx: the seconds
+		0xc3, // ret
+	))
+	jump := binary.LittleEndian.AppendUint64([]byte{0x48, 0xb8}, uint64(uintptr(unsafe.Pointer(&code[0]))))
+	jump = append(jump, 0xff, 0xe0) // mov rax, code; jmp rax
 	entry, err := clockFunction()
 	if err != nil {
 		return err

@@ -6,9 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/server/api/historyservice/v1"
 	"go.temporal.io/server/common/clock"
+	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/service/history/queues"
 	"go.temporal.io/server/service/history/tasks"
+	"go.temporal.io/server/service/matching"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 const (
@@ -61,12 +67,14 @@ func (s ClockStep) Warning() string {
 // timeouts of activities wait until the workers had time for a heartbeat.
 type hostClock struct {
 	clock.RealTimeSource
-	wall func() time.Time
-	done chan struct{} // closed by stop
+	wall   func() time.Time
+	done   chan struct{} // closed by stop
+	queues sync.Map      // functions that unload the loaded task queues
 
 	mu      sync.Mutex
 	read    time.Time // last reading, with the monotonic clock
 	readAt  time.Time // the wall clock at the last reading
+	latest  time.Time // latest wall clock read since reloadQueues
 	last    time.Time // last time returned
 	noticed ClockStep
 	hold    time.Time // until when timeouts wait, with the monotonic clock
@@ -100,6 +108,9 @@ func (c *hostClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 func (c *hostClock) advance(elapsed time.Duration, wall time.Time) {
 	step := wall.Sub(c.readAt) - elapsed
 	c.readAt = wall
+	if wall.After(c.latest) {
+		c.latest = wall
+	}
 	if slow := c.last.Add(elapsed - elapsed/10); wall.Before(slow) {
 		c.last = slow
 	} else {
@@ -123,6 +134,72 @@ func (c *hostClock) step() ClockStep {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.noticed
+}
+
+// watchQueues makes the clock aware of the task queues that the matching service loads. It keeps their
+// subscriptions to a setting whose change unloads a task queue.
+func (c *hostClock) watchQueues(cfg *matching.Config) *matching.Config {
+	subscribe := cfg.NewMatcherSub
+	cfg.NewMatcherSub = func(ns, queue string, kind enums.TaskQueueType, unload func(useNewMatcher)) (
+		useNewMatcher, func(),
+	) {
+		value, cancel := subscribe(ns, queue, kind, unload)
+		if unload == nil { // a reader of the value
+			return value, cancel
+		}
+		key := new(byte)
+		c.queues.Store(key, unload)
+		return value, func() {
+			c.queues.Delete(key)
+			cancel()
+		}
+	}
+	return cfg
+}
+
+// useNewMatcher is a value of the setting that [hostClock.watchQueues] watches.
+type useNewMatcher = dynamicconfig.GradualChange[bool]
+
+// reloadQueues unloads all task queues if the wall clock was set back since the last call. The next poll or
+// task loads them again. The matching service has no option for a time source: the limiter of a loaded queue
+// would let no task pass until the wall clock has caught up.
+func (c *hostClock) reloadQueues() {
+	c.mu.Lock()
+	back := c.latest.Sub(c.readAt) >= stepSize
+	c.latest = c.readAt
+	c.mu.Unlock()
+	if !back {
+		return
+	}
+	var unloading sync.WaitGroup
+	c.queues.Range(func(_, unload any) bool {
+		unloading.Go(func() { unload.(func(useNewMatcher))(dynamicconfig.StaticGradualChange(false)) })
+		return true
+	})
+	unloading.Wait()
+}
+
+// rebase sets the expiration time of a run that starts, which the frontend takes from the wall clock, by the
+// history service's clock. It implements [grpc.UnaryServerInterceptor].
+func (c *hostClock) rebase(
+	ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (any, error) {
+	var starts []*historyservice.StartWorkflowExecutionRequest
+	switch r := req.(type) {
+	case *historyservice.StartWorkflowExecutionRequest:
+		starts = append(starts, r)
+	case *historyservice.ExecuteMultiOperationRequest:
+		for _, o := range r.GetOperations() {
+			starts = append(starts, o.GetStartWorkflow())
+		}
+	}
+	for _, s := range starts {
+		if s.GetWorkflowExecutionExpirationTime() != nil {
+			s.WorkflowExecutionExpirationTime = timestamppb.New(
+				c.Now().Add(s.GetStartRequest().GetWorkflowExecutionTimeout().AsDuration()))
+		}
+	}
+	return next(ctx, req)
 }
 
 // Wrap implements [queues.ExecutorWrapper].

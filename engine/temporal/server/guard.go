@@ -158,6 +158,7 @@ func (n *Node) guard(ctx context.Context, h *host) error {
 			return nil
 		}
 		n.noticeClock(h)
+		h.clock.reloadQueues()
 		if err = errors.Join(err, h.keepFiles()); err != nil {
 			n.opts.Logger.Error("the host cannot repair its files; trying again", "error", err)
 		}

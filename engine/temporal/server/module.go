@@ -11,12 +11,14 @@ import (
 	"go.temporal.io/server/service/history"
 	"go.temporal.io/server/service/history/queues"
 	"go.temporal.io/server/service/history/replication"
+	"go.temporal.io/server/service/matching"
 	"go.temporal.io/server/temporal"
 	"go.uber.org/fx"
+	"google.golang.org/grpc"
 )
 
-// module is [temporal.TopLevelModule] with a time source for the history service, which the server has
-// no option for.
+// module is [temporal.TopLevelModule] with services that know the host's clock, which the server has no
+// option for.
 func module(c *hostClock) fx.Option {
 	historyService := func(params temporal.ServiceProviderParamsCommon) (temporal.ServicesGroupOut, error) {
 		app := fx.New(
@@ -25,9 +27,20 @@ func module(c *hostClock) fx.Option {
 			history.Module,
 			replication.Module,
 			fx.Provide(func() queues.ExecutorWrapper { return c }),
-			fx.Decorate(func(clock.TimeSource) clock.TimeSource { return c }),
+			fx.Decorate(func(clock.TimeSource) clock.TimeSource { return c },
+				func(all []grpc.UnaryServerInterceptor) []grpc.UnaryServerInterceptor {
+					return append(all, c.rebase)
+				}),
 		)
 		return temporal.NewService(app, primitives.HistoryService, params.Logger), app.Err()
+	}
+	matchingService := func(params temporal.ServiceProviderParamsCommon) (temporal.ServicesGroupOut, error) {
+		app := fx.New(
+			params.GetCommonServiceOptions(primitives.MatchingService),
+			matching.Module,
+			fx.Decorate(c.watchQueues),
+		)
+		return temporal.NewService(app, primitives.MatchingService, params.Logger), app.Err()
 	}
 	return fx.Options(
 		fx.Provide(
@@ -36,7 +49,7 @@ func module(c *hostClock) fx.Option {
 			resource.ArchivalMetadataProvider,
 			temporal.TaskCategoryRegistryProvider,
 			historyService,
-			temporal.MatchingServiceProvider,
+			matchingService,
 			temporal.FrontendServiceProvider,
 			temporal.InternalFrontendServiceProvider,
 			temporal.WorkerServiceProvider,

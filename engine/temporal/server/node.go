@@ -15,8 +15,9 @@
 // last moments and leaves the database consistent. Clients from [Node.ClientOptions] find a new
 // host; calls in flight during a takeover fail or are retried by the SDK.
 //
-// Time: the server's clock never goes back, and timeouts of activities wait for heartbeats after the
-// machine's clock jumped or the process was stopped. See [ClockStep].
+// Time: the clock of the history service, which owns the timers, never goes back, and task queues are loaded
+// again after the machine's clock did. Timeouts of activities wait for heartbeats after the machine's clock
+// jumped or the process was stopped. See [ClockStep].
 //
 // Bounds: waiting for a host is limited by the context and by [Options.StartTimeout], [Node.Close]
 // by its context, the log by three files of 10 MB.
