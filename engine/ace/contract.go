@@ -125,6 +125,8 @@ type TaskInput struct {
 	Budget *Budget `json:"budget,omitempty"`
 	// By is the user who started the run or its experiment, such as user@host.
 	By string `json:"by,omitempty"`
+	// ExperimentRun identifies the execution of the experiment that started the task; "" if none did.
+	ExperimentRun string `json:"experiment_run,omitempty"`
 }
 
 // Observation is the part of a [TaskInput] for an observed run.
@@ -151,7 +153,8 @@ type Observation struct {
 //	   again
 //	5  [AttrPhase] of an experiment that did not complete is [StageStopped]; the memo counts only merged
 //	   operations as accepted
-const Revision = 5
+//	6  [TaskInput.ExperimentRun]
+const Revision = 6
 
 // GraderJudge is the [TaskInput.Grader] that asks the model of the reflector.
 const GraderJudge = "judge"
@@ -302,6 +305,9 @@ type TaskContext struct {
 	// Budget bounds the usage of the step. A provider that sends requests itself checks it before each
 	// request.
 	Budget *Budget `json:"budget,omitempty"`
+	// DeltaID identifies the delta of the task, which is merged once; "" means WorkflowID/RunID. A task of
+	// an experiment has the same one if it is started again because the server has lost its run.
+	DeltaID string `json:"delta_id,omitempty"`
 }
 
 // GeneratorResult is the result of [ActivityGenerator]. Program is the plan in the provider's

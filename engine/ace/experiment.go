@@ -45,6 +45,9 @@ type ExperimentInput struct {
 	Protocol
 	// By is the user who started the experiment, such as user@host. Its tasks inherit it.
 	By string `json:"by,omitempty"`
+	// Run is set if the workflow continued as new: the ID of the first run, or of the one that a reset
+	// started.
+	Run string `json:"run,omitempty"`
 	// Progress is set if the workflow continued as new.
 	Progress *ExperimentProgress `json:"progress,omitempty"`
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,8 +20,8 @@ type branches struct {
 	cluster func(context.Context) (string, error) // see [Activities.Cluster]
 }
 
-// persist merges the delta into its branch. The run's ID is the ID of the delta, so that a retry
-// after a crash finds the merged delta. Without a branch, the delta is only recorded.
+// persist merges the delta into its branch. A retry after a crash, and a task that its experiment started
+// again, find the merged delta by its ID. Without a branch, the delta is only recorded.
 func (b *branches) persist(ctx context.Context, in ace.PersistInput) (ace.PersistResult, error) {
 	defer heartbeat(ctx)()
 	watch := startStopwatch(ctx)
@@ -44,8 +45,8 @@ func (b *branches) persist(ctx context.Context, in ace.PersistInput) (ace.Persis
 			Source: playbook.Source{Branch: in.Branch, TaskID: in.Task.TaskID, WorkflowID: in.Task.WorkflowID,
 				RunID: in.Task.RunID, Rationale: in.Rationale,
 				At: activity.GetInfo(ctx).StartedTime},
-			DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations,
-			Tokens: in.PlaybookTokens,
+			DeltaID:    cmp.Or(in.Task.DeltaID, in.Task.WorkflowID+"/"+in.Task.RunID),
+			Operations: in.Operations, Tokens: in.PlaybookTokens,
 		})
 	})
 	if err != nil {

@@ -45,6 +45,9 @@ func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentPr
 	x := &experiment{in: in}
 	x.apply(ace.ExperimentFact{Input: &in})
 	x.in.Parallel = max(in.Parallel, 1)
+	if in.Revision >= 6 && (in.Run == "" || isReset(ctx)) {
+		x.in.Run = workflow.GetInfo(ctx).WorkflowExecution.RunID
+	}
 	if in.Window < 1 {
 		x.in.Window = DefaultWindow
 	}
@@ -242,6 +245,12 @@ func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, in 
 	})
 }
 
+// isReset reports whether a user has reset the workflow, so that it merges again what it has merged.
+func isReset(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return info.WorkflowExecution.RunID != info.OriginalRunID
+}
+
 // TaskID returns the ID of an experiment's task at a 0-based index of the data set.
 func TaskID(experiment string, epoch, index int) string {
 	return fmt.Sprintf("%s-e%d-%04d", experiment, epoch, index+1)
@@ -259,7 +268,7 @@ func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskI
 		ExperimentID: x.in.ExperimentID, DatasetID: x.in.DatasetID, Provider: x.in.Provider,
 		Model: x.in.Model, Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: epoch, Index: t.Index,
 		PaceMS: x.in.PaceMS, Revision: revision, Grader: x.in.Grader,
-		Protocol: x.in.Protocol, By: x.in.By,
+		Protocol: x.in.Protocol, By: x.in.By, ExperimentRun: x.in.Run,
 	}
 }
 

@@ -288,6 +288,9 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 		Budget:      in.Budget.Less(t.state.Usage),
 		PhasePrompt: in.Prompts.Of(step),
 	}
+	if in.ExperimentRun != "" && !isReset(ctx) {
+		about.DeltaID = run.ID + "/" + in.ExperimentRun
+	}
 	plan := t.generated
 	switch step {
 	case ace.PhaseGenerator:

@@ -102,7 +102,7 @@ func (o *Original) Plan(at Point, c Changes) (*Plan, error) {
 		Input: o.Input, Changed: map[string]ace.ForkChange{},
 	}
 	root, _ := ace.ForkRoot(ace.TaskIDOf(o.WorkflowID))
-	p.Input.ExperimentID = ace.ForkBranch(root)
+	p.Input.ExperimentID, p.Input.ExperimentRun = ace.ForkBranch(root), ""
 	p.OwnBranch = o.Input.Branch != "" && c.Branch == nil
 	if p.OwnBranch {
 		p.Input.Review = nil // no other run uses the branch
