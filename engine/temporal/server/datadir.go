@@ -146,7 +146,7 @@ var (
 	ErrNoAnswer = errors.New("host does not answer")
 	// ErrDatabase means that the database is damaged or missing.
 	ErrDatabase = errors.New("database unusable")
-	// ErrMoved means that the data directory was moved or deleted while a process used it.
+	// ErrMoved means that the data directory was moved, deleted or unmounted while a process used it.
 	ErrMoved = errors.New("data directory moved")
 	// ErrBroken means that the server of this process stopped answering.
 	ErrBroken = errors.New("server broken")

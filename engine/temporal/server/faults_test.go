@@ -2,16 +2,19 @@ package server
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"go.temporal.io/server/common/log/tag"
 	"go.temporal.io/server/common/primitives"
 )
 
@@ -202,5 +205,86 @@ func TestStaleEndpoint(t *testing.T) {
 		if got, ok := Lookup(dir); ok {
 			t.Errorf("%s: took %+v", name, got)
 		}
+	}
+}
+
+// failing executes statements on a database and returns the text of the error.
+func failing(t *testing.T, dsn string, statements ...string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, statement := range statements {
+		if _, err := db.Exec(statement); err != nil {
+			return "UpdateWorkflowExecution failed. Error: " + err.Error()
+		}
+	}
+	t.Fatalf("no error from %s", dsn)
+	return ""
+}
+
+// An error of the disk is not told as damage of the database, also if SQLite cannot tell them apart.
+func TestStorageErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := createDatabase(dir, sqlConfig(dir)); err != nil {
+		t.Fatal(err)
+	}
+	broken := t.TempDir()
+	path := filepath.Join(broken, databaseFile)
+	failing(t, "file:"+path, "CREATE TABLE t (x)", "INSERT INTO t VALUES (zeroblob(20000))", "no statement")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 4096; i < len(data); i++ {
+		data[i] = 0xee
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := "file:" + filepath.Join(t.TempDir(), "other.db")
+	failing(t, other, "CREATE TABLE t (x)", "no statement")
+	malformed := failing(t, "file:"+path, "SELECT * FROM t")
+	type test struct {
+		name, dir, text string
+		kind            error
+		word            string
+	}
+	tests := []test{
+		{"damaged", broken, malformed, ErrDatabase, "is damaged"},
+		{"read wrongly once", dir, malformed, ErrDataDir, databaseFile + " is intact"},
+		{"gone", filepath.Join(dir, "gone"), malformed, ErrDataDir, "unable to open"},
+		{"read-only", dir, failing(t, other+"?mode=ro", "INSERT INTO t VALUES (1)"), ErrDataDir, "readonly"},
+		{"full", dir, failing(t, other, "PRAGMA max_page_count = 2", "INSERT INTO t VALUES (zeroblob(20000))"),
+			ErrDataDir, "full"},
+	}
+	if runtime.GOOS == "linux" { // an address without memory
+		tests = append(tests, test{"disk error", dir,
+			failing(t, "file:/proc/self/mem?mode=ro", "SELECT * FROM t"), ErrDataDir, "disk I/O error"})
+	}
+	for _, test := range tests {
+		err := storageError(test.dir, test.text)
+		if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.word) ||
+			strings.Contains(err.Error(), "restore") != (test.kind == ErrDatabase) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	if err := storageError(dir, "context deadline exceeded"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A host whose disk failed says so, also if SQLite reports damage.
+func TestDiskFails(t *testing.T) {
+	t.Parallel()
+	n := join(t, Options{Dir: t.TempDir()})
+	n.ownHost().log.Error("Operation failed", tag.Error(errors.New("database disk image is malformed (11)")))
+	<-n.Failed()
+	if err := n.Err(); !errors.Is(err, ErrDataDir) || !strings.Contains(err.Error(), "disk failed") {
+		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/common/v1"
@@ -42,9 +43,10 @@ func (h *host) identify(paths ...string) error {
 
 // check returns an error if the server cannot continue.
 func (h *host) check() error {
-	if why := h.log.why(); isDamage(why) {
-		return damagedError(h.dir, errors.New(why))
-	} else if why != "" {
+	if why := h.log.why(); why != "" {
+		if err := storageError(h.dir, why); err != nil {
+			return err
+		}
 		return failf(ErrBroken, nil, "the embedded Temporal server stopped working: %s (log: %s)",
 			why, h.log.path())
 	}
@@ -75,7 +77,7 @@ func sameFile(path string, was fs.FileInfo) error {
 }
 
 func movedError(dir string, err error) error {
-	return failf(ErrMoved, err, "data directory %s was moved or deleted while this process used it; "+
+	return failf(ErrMoved, err, "data directory %s was moved, deleted or unmounted while this process used it; "+
 		"start acescope again with the new --data-dir",
 		dir)
 }
@@ -100,11 +102,13 @@ func (h *host) probe(ctx context.Context) {
 			return
 		case err == nil:
 			failures = 0
+			h.log.disk.Store("")
 		default:
 			failures++
 		}
 		if failures == probeFailures {
-			h.log.report(fmt.Sprintf("it did not answer %d calls in a row: %v", failures, err))
+			h.log.report(strings.TrimSpace(fmt.Sprintf("it did not answer %d calls in a row: %v %s", failures,
+				err, h.log.disk.Load())))
 			return
 		}
 	}

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -165,6 +167,16 @@ func TestServerBreaks(t *testing.T) {
 func TestDamageReported(t *testing.T) {
 	t.Parallel()
 	n := join(t, Options{Dir: t.TempDir()})
+	for _, suffix := range []string{"-wal", ""} {
+		path := filepath.Join(n.Dir(), databaseFile+suffix)
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, bytes.Repeat([]byte{0xee}, len(data)), 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // SQLite may remove the log
+			t.Fatal(err)
+		}
+	}
 	n.ownHost().log.Error("read failed", tag.Error(errors.New("database disk image is malformed (11)")))
 	if text := awaitFailure(t, n, ErrDatabase); !strings.Contains(text, "restore it from a backup") {
 		t.Errorf("%q", text)

@@ -143,8 +143,8 @@ func (h *host) startError(err error) error {
 			err = errPortLost
 		}
 	}
-	if isDamage(why) {
-		return damagedError(h.dir, errors.New(why))
+	if err := storageError(h.dir, why); err != nil {
+		return err
 	}
 	return failf(ErrStart, err, "the embedded Temporal server failed to start: %s (log: %s)", why,
 		h.log.path())

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,24 +107,64 @@ func createNamespace(cfg *config.SQL) error {
 }
 
 func databaseError(dir string, err error) error {
-	if isDamage(err.Error()) {
-		return damagedError(dir, err)
+	if err := storageError(dir, err.Error()); err != nil {
+		return err
 	}
 	return dirError(dir, fmt.Errorf("%s: %w", databaseFile, err))
 }
 
-// isDamage reports whether the text of an error contains SQLite's message for a damaged database. The server
-// returns errors of SQLite as text only.
-func isDamage(text string) bool {
-	return strings.Contains(text, "database disk image is malformed") ||
-		strings.Contains(text, "file is not a database")
+// SQLite's messages for a damaged database, and for a disk that fails or refuses writes. The server returns
+// errors of SQLite as text only.
+var (
+	damageTexts = []string{"database disk image is malformed", "file is not a database"}
+	diskTexts   = []string{"disk I/O error", "database or disk is full", "unable to open database file",
+		"attempt to write a readonly database"}
+)
+
+func containsAny(text string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-func damagedError(dir string, err error) error {
-	return failf(ErrDatabase, err,
-		"data directory %s: %s is damaged: %v; restore it from a backup, or move %s and the files "+
-			"temporal.db* away to start without runs (playbooks and artifacts stay)",
-		dir, databaseFile, err, portFile)
+// storageError returns the error for a text with one of SQLite's messages about its file, otherwise nil. A
+// disk that fails while it is read can look like a damaged database, so storageError reads the file again.
+func storageError(dir, text string) error {
+	if containsAny(text, damageTexts) {
+		switch err := checkDatabase(dir); {
+		case err == nil:
+			text += fmt.Sprintf(", but %s is intact", databaseFile)
+		case containsAny(err.Error(), diskTexts):
+			text = err.Error()
+		default:
+			return failf(ErrDatabase, nil,
+				"data directory %s: %s is damaged: %s; restore it from a backup, or move %s and the files "+
+					"temporal.db* away to start without runs (playbooks and artifacts stay)",
+				dir, databaseFile, text, portFile)
+		}
+	} else if !containsAny(text, diskTexts) {
+		return nil
+	}
+	return failf(ErrDataDir, nil, "data directory %s: its disk failed or refuses writes: %s; check that it is "+
+		"mounted, writable and not full, then start acescope again", dir, text)
+}
+
+// checkLimit bounds the time to check a database.
+const checkLimit = time.Minute
+
+// checkDatabase reads the whole database, without its indexes.
+func checkDatabase(dir string) error {
+	db, err := sql.Open("sqlite", "file:"+sqlConfig(dir).DatabaseName+"?mode=rw&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), checkLimit)
+	defer cancel()
+	var result string
+	err = db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&result)
+	if err == nil && result != "ok" {
+		return errors.New(result)
+	}
+	return err
 }
 
 // description identifies the namespace of acescope's databases.

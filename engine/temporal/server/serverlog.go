@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"go.temporal.io/server/common/log"
 	"go.uber.org/zap"
@@ -20,6 +21,7 @@ type serverLog struct {
 	level  zap.AtomicLevel
 	file   *lumberjack.Logger
 	broken chan struct{} // closed by the first such line
+	disk   atomic.Value  // text of the last error of the disk since the server has answered
 
 	mu     sync.Mutex
 	reason string // text of that line
@@ -33,6 +35,7 @@ func openLog(dir string) *serverLog {
 		},
 		broken: make(chan struct{}),
 	}
+	l.disk.Store("")
 	encoder := zapcore.NewJSONEncoder(log.DefaultZapEncoderConfig)
 	// Errors writing the log, as on a full disk, must not appear on the terminal.
 	core := damageWatch{zapcore.NewCore(encoder, zapcore.AddSync(l.file), l.level), l}
@@ -41,7 +44,7 @@ func openLog(dir string) *serverLog {
 	return l
 }
 
-// damageWatch is a log core that reports damage of the database.
+// damageWatch is a log core that reports damage of the database, and keeps errors of its disk.
 type damageWatch struct {
 	zapcore.Core
 	log *serverLog
@@ -62,8 +65,11 @@ func (w damageWatch) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.Ch
 
 // Write implements [zapcore.Core].
 func (w damageWatch) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	if text := errorText(fields); isDamage(text) {
+	switch text := errorText(fields); {
+	case containsAny(text, damageTexts):
 		w.log.report(text)
+	case containsAny(text, diskTexts):
+		w.log.disk.Store(text)
 	}
 	return w.Core.Write(e, fields)
 }
