@@ -37,7 +37,7 @@ func (e *Engine) connect(ctx context.Context, o Options) error {
 	e.namespace = ace.DefaultNamespace
 	opts := node.ClientOptions()
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
-	return e.dial(ctx, opts, o)
+	return e.dial(ctx, node.Dial, opts, o)
 }
 
 func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
@@ -63,7 +63,7 @@ func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
 	if e.Codec, err = codecServer(o.Codec, &profile); err != nil {
 		return err
 	}
-	if err := e.dial(ctx, opts, o); err != nil {
+	if err := e.dial(ctx, client.DialContext, opts, o); err != nil {
 		return connectError(ctx, opts, err)
 	}
 	return nil
@@ -119,9 +119,12 @@ func profileError(name string, err error) error {
 	return fmt.Errorf("%w in profile %q of the temporal command's configuration: %w", ErrProfile, name, err)
 }
 
+// dialer returns a client that has reached its server.
+type dialer func(context.Context, client.Options) (client.Client, error)
+
 // dial connects to the server, and with both a codec server and a worker a second time for the
 // worker: a worker must fail on payloads that it cannot decode, readers must not.
-func (e *Engine) dial(ctx context.Context, opts client.Options, o Options) (err error) {
+func (e *Engine) dial(ctx context.Context, dial dialer, opts client.Options, o Options) (err error) {
 	intercept(&opts, escapeHeaders)
 	intercept(&opts, localTaskTimes)
 	if o.Metrics != nil {
@@ -136,10 +139,10 @@ func (e *Engine) dial(ctx context.Context, opts client.Options, o Options) (err 
 	}
 	intercept(&opts, o.Intercept)
 	intercept(&serving, o.Intercept)
-	if e.Client, err = client.DialContext(ctx, opts); err != nil || e.Codec == nil || !o.Worker {
+	if e.Client, err = dial(ctx, opts); err != nil || e.Codec == nil || !o.Worker {
 		return err
 	}
-	e.serving, err = client.DialContext(ctx, serving)
+	e.serving, err = dial(ctx, serving)
 	return err
 }
 

@@ -104,7 +104,7 @@ func longWorkflow(ctx workflow.Context, events int) (int, error) {
 func longChild(ctx context.Context, s spec) {
 	node := must(embedded.Join(ctx, embedded.Options{Dir: s.Dir, Version: "bench"}))
 	defer stopIn(node.Close)
-	c := must(node.Dial(ctx))
+	c := must(node.Dial(ctx, node.ClientOptions()))
 	defer c.Close()
 	w := worker.New(c, "long", worker.Options{})
 	w.RegisterWorkflow(longWorkflow)

@@ -163,7 +163,8 @@ type bare struct {
 // openBare runs bare tasks on acescope's embedded server.
 func openBare(ctx context.Context, s spec, p *noop) runner {
 	node := must(embedded.Join(ctx, embedded.Options{Dir: s.Dir, Version: "bench"}))
-	return startBare(must(node.Dial(ctx)), p, func() error { return node.Close(context.Background()) })
+	c := must(node.Dial(ctx, node.ClientOptions()))
+	return startBare(c, p, func() error { return node.Close(context.Background()) })
 }
 
 func startBare(c client.Client, p *noop, stop func() error) runner {

@@ -16,11 +16,13 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/server/common/authorization"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 
 	"acescope/engine/ace"
 )
@@ -58,9 +60,28 @@ func (n *Node) ClientOptions() client.Options {
 	}
 }
 
-// Dial returns a client with [Node.ClientOptions]. The caller closes it.
-func (n *Node) Dial(ctx context.Context) (client.Client, error) {
-	return client.DialContext(ctx, n.ClientOptions())
+// Dial returns a client with options from [Node.ClientOptions]. The SDK asks the server for its capabilities
+// once, so Dial tries again if the host ends meanwhile, until another process hosts, at most for
+// [Options.StartTimeout]. The caller closes the client.
+func (n *Node) Dial(ctx context.Context, o client.Options) (client.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, n.opts.StartTimeout)
+	defer cancel()
+	for {
+		c, err := client.DialContext(ctx, o)
+		switch serviceerror.ToStatus(err).Code() {
+		case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		default:
+			return c, err
+		}
+		select {
+		case <-n.failed:
+			return nil, n.Err()
+		default:
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return nil, n.noAnswer(holder(n.dir), err)
+		}
+	}
 }
 
 // dialHost connects to the current host. The host proves its identity before the connection carries

@@ -69,7 +69,7 @@ func leave(t *testing.T, n *Node) {
 
 func dial(t *testing.T, n *Node) client.Client {
 	t.Helper()
-	c, err := n.Dial(testContext(t))
+	c, err := n.Dial(testContext(t), n.ClientOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,7 +207,9 @@ func (n *Node) attach(ctx context.Context) (bool, error) {
 	case errors.Is(err, ErrDataDir):
 		return false, err
 	case status.Code(err) == codes.DeadlineExceeded && ctx.Err() == nil:
-		return false, n.noAnswer(e.PID, err)
+		if now, ok := Lookup(n.dir); ok && now == e { // otherwise the host has ended meanwhile
+			return false, n.noAnswer(e.PID, err)
+		}
 	}
 	return false, errNoHost
 }

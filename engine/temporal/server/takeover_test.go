@@ -2,13 +2,19 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 func TestTakeoverAfterClose(t *testing.T) {
@@ -153,4 +159,90 @@ func (c *childProcess) line(t *testing.T) string {
 		t.Fatalf("no output from the child: %v", c.lines.Err())
 	}
 	return c.lines.Text()
+}
+
+// A process that connects while the host dies takes over and connects to its own server.
+func TestHostDiesMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]bool{"before the call": true, "during the call": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			host := startChild(t, dir)
+			if got := host.line(t); got != "hosting" {
+				t.Fatalf("the child says %q", got)
+			}
+			n := join(t, Options{Dir: dir})
+			die := sync.OnceFunc(func() {
+				if err := host.cmd.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+				_ = host.cmd.Wait()
+			})
+			o := n.ClientOptions()
+			o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions,
+				grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any,
+					cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+					err := call(ctx, method, req, reply, cc, opts...)
+					if strings.HasSuffix(method, "/GetSystemInfo") && n.Role() == Attached && err == nil {
+						die()
+						err = status.Error(codes.Unavailable, "error reading from server: EOF")
+					}
+					return err
+				}))
+			if before {
+				die()
+			}
+			c, err := n.Dial(testContext(t), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			work(t, c)
+			start(t, c, "later")
+			finish(t, c, "later")
+		})
+	}
+}
+
+// A host that accepts a connection and ends before it answers is no reason to fail.
+func TestHostEndsUnanswered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := OpenDir(dir, testVersion); err != nil {
+		t.Fatal(err)
+	}
+	lock := newHostLock(dir)
+	if ok, err := lock.tryLock(); !ok {
+		t.Fatal(err)
+	}
+	if _, err := hostToken(dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEndpoint(l.Addr().(*net.TCPAddr).Port, testVersion)
+	if err := writeJSON(dir, endpointFile, e); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		e.remove(dir)
+		lock.unlock()
+		_, _ = io.Copy(io.Discard, conn) // until the caller gives up
+		_ = conn.Close()
+	}()
+	n := join(t, Options{Dir: dir})
+	if n.Role() != Hosting {
+		t.Errorf("role is %v", n.Role())
+	}
+	_ = l.Close()
+	<-ended
 }
