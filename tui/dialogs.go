@@ -128,7 +128,7 @@ func newQuestion(q Question) *dialog {
 			if q.Long {
 				lines = append(lines, painted(s.Text, text.Wrap(l, width-2))...)
 			} else {
-				lines = append(lines, s.Text.Paint(l))
+				lines = append(lines, s.Text.Paint(text.Safe(l, " ")))
 			}
 		}
 		var answers []string
@@ -191,6 +191,7 @@ func scrollBy(k tea.KeyPressMsg, page int) int {
 // box frames lines for an overlay; it is at most width cells wide.
 func box(s theme.Styles, width int, title string, lines []string) []string {
 	f, ink := s.Glyphs.Heavy, s.Focus
+	title = text.Safe(title, " ")
 	w := min(max(text.Width(title)+2, widest(lines)), width-4)
 	head := text.Line{Max: w + 2}
 	head.Add(ink, f.Top).Add(s.Title, " "+title+" ").Add(ink, strings.Repeat(f.Top, max(head.Rest(), 0)))

@@ -645,7 +645,7 @@ func (f *form) draw(width, height int) (lines []string, cursor *tea.Cursor) {
 	if len(visible) < len(all) {
 		title += fmt.Sprintf(", field %d of %d", slices.Index(f.shown(), f.at)+1, len(f.shown()))
 	}
-	if cursor = f.inputs[f.at].Cursor(); cursor != nil && column >= 0 {
+	if cursor = f.shownInput(f.at).Cursor(); cursor != nil && column >= 0 {
 		cursor.Position.X += column + 2
 		cursor.Position.Y = cursorLine - f.top + 1
 	} else {
@@ -686,7 +686,7 @@ func (f *form) drawFields(w int) (all []formLine, cursorLine, column int) {
 			l.Add(s.Accent, value)
 		}
 		l.Pad(s.Text, label+space)
-		l.Add(s.Muted, " "+field.Hint)
+		l.Add(s.Muted, " "+text.Safe(field.Hint, " "))
 		all = append(all, formLine{text.Fit(l.String(s.Text), w, ""), i})
 		all = append(all, f.drawNotes(i, w, label)...)
 	}
@@ -708,7 +708,17 @@ func (f *form) drawValue(i, width int) (value string, typed bool) {
 	if f.selected(i) {
 		return f.styles.Selected.Paint(text.Cut(text.Safe(f.value(i), " "), width-1, g.Ellipsis)), true
 	}
-	return f.inputs[i].View(), true
+	return f.shownInput(i).View(), true
+}
+
+// shownInput returns an input without characters that must not reach the terminal. Its value keeps them.
+func (f *form) shownInput(i int) textinput.Model {
+	in := f.inputs[i]
+	value := []rune(in.Value())
+	before := text.Safe(string(value[:in.Position()]), " ")
+	in.SetValue(before + text.Safe(string(value[in.Position():]), " "))
+	in.SetCursor(utf8.RuneCountInString(before))
+	return in
 }
 
 // drawNotes returns the problem of a field, and the completions of the focused field.

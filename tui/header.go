@@ -22,7 +22,7 @@ type header struct {
 func (h header) draw() string {
 	right, rightInk := h.freshness()
 	l := text.Line{Max: h.width - text.Width(right) - 3, Tail: h.Glyphs.Ellipsis}
-	l.Add(h.BarStrong, " acescope ").Add(h.Bar, h.source()+" ")
+	l.Add(h.BarStrong, " acescope ").Add(h.Bar, text.Safe(h.source(), " ")+" ")
 	if h.readOnly {
 		l.Add(h.Warning.Over(h.Bar), " read-only ")
 	}

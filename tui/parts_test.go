@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"acescope/theme"
+	"acescope/tui/text"
 )
 
 // TestPromptsKeepSentLines checks that a refused text stays in the prompt, and that only sent texts are kept.
@@ -42,6 +45,54 @@ func TestPromptsKeepSentLines(t *testing.T) {
 	if p.layout(80) != 0 {
 		t.Error("a closed prompt takes lines")
 	}
+}
+
+// TestEditedTextIsSafe checks that prompts, forms and dialogs show no character that a terminal may act on or
+// hide, with the cursor where the text before it ends, and that the values keep them.
+func TestEditedTextIsSafe(t *testing.T) {
+	const before, after, shown = "a\u202eb\u200b\u3164x", "\u2066c\u2028d\ufe0f\U000e0041", "abxc d"
+	check := func(what string, lines []string) {
+		t.Helper()
+		drawn := ansi.Strip(strings.Join(lines, "\n"))
+		if !strings.Contains(drawn, shown) || strings.ContainsFunc(drawn, func(r rune) bool {
+			return r != '\n' && text.Hidden(r)
+		}) {
+			t.Errorf("%s: %q", what, lines)
+		}
+	}
+	s := theme.FromEnv(true, func(string) string { return "" })
+
+	f := newForm(Form{Title: shown + before, Fields: []Field{{Label: "x", Hint: before + after, Value: before + after},
+		{Label: "y", Value: before + after}}}, nil, s)
+	f.inputs[0].SetCursor(utf8.RuneCountInString(before))
+	_, start := f.draw(80, 20)
+	f.fresh = false
+	lines, cursor := f.draw(80, 20)
+	check("form", lines)
+	if f.value(0) != before+after {
+		t.Errorf("the form changed its value: %q", f.value(0))
+	}
+	f.inputs[0].CursorStart()
+	if _, start = f.draw(80, 20); cursor.Position.X-start.Position.X != text.Width("abx") {
+		t.Errorf("cursor at %d, input at %d", cursor.Position.X, start.Position.X)
+	}
+
+	value := "one\u200d\n" + before + after + "\ntwo"
+	p := prompts{open: newPrompt(Prompt{Label: "to\u202e", Hint: after, Lines: true, Value: value}, nil, s, 80)}
+	p.open.input.CursorUp()
+	p.open.input.SetCursorColumn(utf8.RuneCountInString(before))
+	p.layout(80)
+	lines, cursor = p.drawBelow(nil, s, 80, 20)
+	check("prompt", lines)
+	if want := text.Width(" to abx"); cursor.Position.X != want || cursor.Position.Y != 1 {
+		t.Errorf("cursor at %v, want column %d in line 1", cursor.Position, want)
+	}
+	if p.open.input.Value() != value {
+		t.Errorf("the prompt changed its value: %q", p.open.input.Value())
+	}
+
+	_, lines = newQuestion(Question{Title: before, Lines: []string{before + after}}).visible(s, 80, 20, noon)
+	check("dialog", box(s, 80, before, lines))
 }
 
 // TestFormsKeepValues checks that a closed form keeps what was typed until it is submitted.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textarea"
@@ -78,7 +79,7 @@ func (p *prompts) drawBelow(lines []string, s theme.Styles, width, space int) ([
 	if list := p.open.drawList(s, width, space); list != nil {
 		putOver(lines, list, 0, len(lines)-len(list), width)
 	}
-	cursor := p.open.input.Cursor()
+	cursor := p.open.shown().Cursor()
 	if cursor != nil {
 		cursor.Position.Y += len(lines)
 	}
@@ -97,7 +98,7 @@ type completion struct {
 }
 
 func newPrompt(spec Prompt, past []string, s theme.Styles, width int) *prompt {
-	label := " " + spec.Label + " "
+	label := " " + text.Safe(spec.Label, " ") + " "
 	a := textarea.New()
 	a.SetPromptFunc(text.Width(label), func(info textarea.PromptInfo) string {
 		if info.LineNumber == 0 {
@@ -105,7 +106,7 @@ func newPrompt(spec Prompt, past []string, s theme.Styles, width int) *prompt {
 		}
 		return text.Spaces(text.Width(label))
 	})
-	a.ShowLineNumbers, a.Placeholder = false, spec.Hint
+	a.ShowLineNumbers, a.Placeholder = false, text.Safe(spec.Hint, " ")
 	a.DynamicHeight, a.MinHeight, a.MaxHeight, a.MaxContentHeight = true, 1, maxAreaLines, maxAreaRows
 	a.MaxWidth, a.CharLimit = 0, maxAreaRunes
 	a.KeyMap.InsertNewline = key.NewBinding()
@@ -131,7 +132,27 @@ func newPrompt(spec Prompt, past []string, s theme.Styles, width int) *prompt {
 	return p
 }
 
-func (p *prompt) height() int { return p.input.Height() + 1 }
+func (p *prompt) height() int { return p.shown().Height() + 1 }
+
+// shown returns the input without characters that must not reach the terminal. Its value keeps them.
+func (p *prompt) shown() textarea.Model {
+	in := p.input
+	value, row := in.Value(), in.Line()
+	if value == text.Safe(value, "\n") {
+		return in
+	}
+	lines := strings.Split(value, "\n")
+	before := text.Safe(string([]rune(lines[row])[:in.Column()]), " ")
+	for i, l := range lines {
+		lines[i] = text.Safe(l, " ")
+	}
+	in.SetValue(strings.Join(lines, "\n"))
+	for in.MoveToBegin(); in.Line() < row; {
+		in.CursorDown()
+	}
+	in.SetCursorColumn(utf8.RuneCountInString(before))
+	return in
+}
 
 func (p *prompt) resize(width int) {
 	if width > 0 && p.input.Width() != max(width-text.Width(" "+p.spec.Label+" ")-1, 1) {
@@ -260,7 +281,8 @@ func (p *prompt) draw(s theme.Styles, width int) []string {
 	if p.spec.Lines {
 		explanation = "enter: send  ctrl+j: new line  esc: cancel"
 	}
-	typed := strings.Split(p.input.View(), "\n")
+	shown := p.shown()
+	typed := strings.Split(shown.View(), "\n")
 	if len(p.list.options) > 0 {
 		explanation += "  tab: complete"
 	}
@@ -276,7 +298,7 @@ func (p *prompt) draw(s theme.Styles, width int) []string {
 		ink = s.Alert
 	}
 	var lines []string
-	for _, l := range typed[:min(len(typed), p.input.Height())] {
+	for _, l := range typed[:min(len(typed), shown.Height())] {
 		lines = append(lines, text.Fit(l, width, ""))
 	}
 	below := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
