@@ -19,6 +19,9 @@ var madeUp = map[string]string{
 	"npm":         "npm_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
 	"huggingface": "hf_AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh",
 	"jwt":         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+	"sendgrid":    "SG.A1b2C3d4E5f6G7h8I9j0Kl.A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0Uv1",
+	"twilio":      "SK0123456789abcdef0123456789abcdef",
+	"token":       "dop_v1_0123456789abcdef0123456789abcdef0123456789abcdef",
 	"private_key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabc/+=\n-----END RSA PRIVATE KEY-----",
 }
 
@@ -84,6 +87,27 @@ func TestContexts(t *testing.T) {
 		"secret key wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY":            "secret key [redacted:aws]",
 		"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY": "AWS_SECRET_ACCESS_KEY=[redacted:credential]",
 		`one\nz9Kq+Xb3Lm7Vt2Rc5Yw8Nf4Hd6Jg1Ps0Ae/Qu3Ti`:                  `one\n[redacted:aws]`,
+		"DefaultEndpointsProtocol=https;AccountName=a;AccountKey=A1b2C3d4E5f6G7h8I9j0/w+x==;EndpointSuffix=x": "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=[redacted:credential];EndpointSuffix=x",
+		"Endpoint=sb://x/;SharedAccessKeyName=Root;SharedAccessKey=A1b2C3d4E5f6G7h8I9j0=":                     "Endpoint=sb://x/;SharedAccessKeyName=Root;SharedAccessKey=[redacted:credential]",
+		"https://a.blob.core.windows.net/c?sv=2022-11-02&sp=r&sig=A1b2C3d4%2BE5f6G7h8%3D&se=2027":             "https://a.blob.core.windows.net/c?sv=2022-11-02&sp=r&sig=[redacted:signature]&se=2027",
+		"x?X-Amz-Expires=60&X-Amz-Signature=0123456789abcdef0123456789abcdef&x=1":                             "x?X-Amz-Expires=60&X-Amz-Signature=[redacted:signature]&x=1",
+		"Cookie: session=A1b2C3d4E5f6; theme=dark\nAccept: x":                                                 "Cookie: [redacted:cookie]\nAccept: x",
+		"set-cookie: sid=0123456789; Path=/; HttpOnly":                                                        "set-cookie: [redacted:cookie]",
+		"curl -b 'x' 'http://h/?JSESSIONID=0123456789ABCDEF'":                                                 "curl -b 'x' 'http://h/?JSESSIONID=[redacted:cookie]'",
+		"export DB_PASS=hunter2":                                                       "export DB_PASS=[redacted:password]",
+		`db_pass: "correct horse"`:                                                     `db_pass: "[redacted:password]"`,
+		"GET /?user=bob&pass=hunter2&x=1":                                              "GET /?user=bob&pass=[redacted:password]&x=1",
+		"export CI_TOKEN=hunter2hunter2":                                               "export CI_TOKEN=[redacted:credential]",
+		"webhook_secret: 'hunter2hunter2'":                                             "webhook_secret: '[redacted:credential]'",
+		"<user>bob</user><password>a b c</password>":                                   "<user>bob</user><password>[redacted:password]</password>",
+		"<ApiKey>hunterhunter</ApiKey>":                                                "<ApiKey>[redacted:credential]</ApiKey>",
+		"curl -u bob:hunter2 http://h":                                                 "curl -u bob:[redacted:password] http://h",
+		`curl -s --user "bob:hunter2" http://h`:                                        `curl -s --user "bob:[redacted:password]" http://h`,
+		"curl -sSubob:hunter2 http://h":                                                "curl -sSubob:hunter2 http://h", // not found
+		"hooks.slack.com/services/T0001/B0001/A1b2C3d4E5f6G7h8I9j0":                    "hooks.slack.com/services/[redacted:webhook]",
+		"https://discord.com/api/webhooks/123456789012345678/A1b2C3d4E5f6G7h8I9j0_K-1": "https://discord.com/api/webhooks/[redacted:webhook]",
+		"bot 123456789:AAF1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q":                            "bot 123456789:[redacted:telegram]",
+		"id abc8Q~A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p":                                     "id abc8[redacted:azure]",
 	} {
 		if got := r.String(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -102,6 +126,12 @@ func TestContexts(t *testing.T) {
 	}
 	line := `{"headers":{"x-api-key":"0a1b2c3d4e5f60718293","Authorization" : "0a1b2c3d4e5f60718293"},"api_key":"short","max_tokens":5}`
 	want := `{"headers":{"x-api-key":"[redacted:credential]","Authorization" : "[redacted:credential]"},"api_key":"short","max_tokens":5}`
+	if got := string(r.Line([]byte(line))); got != want {
+		t.Errorf("%s", got)
+	}
+	line = `{"env":{"CI_TOKEN":"hunterhunter","db_pass":"hunter2","SORT":"asc"},"headers":{"Set-Cookie":"sid=01234567"}}`
+	want = `{"env":{"CI_TOKEN":"[redacted:credential]","db_pass":"[redacted:password]","SORT":"asc"},` +
+		`"headers":{"Set-Cookie":"[redacted:credential]"}}`
 	if got := string(r.Line([]byte(line))); got != want {
 		t.Errorf("%s", got)
 	}
@@ -138,6 +168,13 @@ func TestOrdinary(t *testing.T) {
 		`"Authorization": "Bearer ${TOKEN}"`,
 		"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
 		"scheme://user@host:80/", "a \\ b \\u0041 \\/",
+		"--- PASS: TestX (0.01s)", "tests_pass = many, bypass=1234", "the cookie: name=value", "cookies = load(path=1)",
+		"Cookie: session=$SESSION; x=1", "?sig=short &sig=", "signature=abc", "docker run -u 1000:1000 x",
+		"curl -u $USER:$PASS --url https://host:8080 -H 'User-Agent: a:b'", "curl --user-agent 'a b:cdefgh'",
+		"<password>$PASSWORD</password><password></password>", "List<password> x", "SK is 32 digits", "SG.x.y",
+		"/api/webhooks/of-a-service-that-is-long", "session_id 11111111-1111-4111-8111-111111111111",
+		"sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+		"next_page_token: abc", "client_secret", "AccountName=a;AccountKey=<key>", "dapi, r8_ and hvs. are marks",
 	} {
 		if got := r.String(text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -245,7 +282,8 @@ func TestHostile(t *testing.T) {
 		"eyJ-", "eyJ.eyJ.", "sk-", "sk-a-", "sk-ant-", "://", "://a:", "-----BEGIN PRIVATE KEY-----",
 		"-----BEGIN ", "earer ", "uthorization:", "uthorization: a ",
 		"api_key=", "api_key=a", "a", "aaaaaaaaaaaaaaaaaaaaaaaab", "AKIA", "ghp_", "\\\"", "\\u0041", "\"",
-		"{\"", "xoxb-",
+		"{\"", "xoxb-", "curl -u a:", "curl -u", "Cookie: a=", "Cookie", "password>", "<password>a", ":AA", "Q~", "SK",
+		"dapi", "SG.a.", "Signature=", "_PASS=",
 	} {
 		text := []byte(strings.Repeat(piece, 256<<10/len(piece)))
 		r.Bytes(text)

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 	"sync"
@@ -16,7 +17,8 @@ type shape struct {
 	anchors string // texts with which the pattern may start, separated by |
 	pattern string // its first group is the secret
 	start   start
-	random  bool // the secret must look random
+	random  bool   // the secret must look random
+	after   string // text that must be among the lookAhead bytes before the anchor
 	// atLeast, if positive, makes the anchors names of variables. The secret is a value of at least that
 	// length that is assigned to the name.
 	atLeast int
@@ -44,31 +46,52 @@ const (
 func shapesOfSecrets() []shape {
 	const header = `(?i)uthorization[ \t"'\\>]{0,10}[:=]` + to + `{0,10}`
 	list := []shape{
-		{"anthropic", "sk-ant-", `(sk-ant-[\w-]{16,})`, word, false, 0},
-		{"openai", "sk-", `(sk-[\w-]{20,})`, word, true, 0}, // or of another vendor with the same format
-		{"google", "AIza", `(AIza[\w-]{30,})`, word, false, 0},
-		{"google", "ya29.", `(ya29\.[\w-]{20,})`, word, false, 0},
-		{"google", "GOCSPX-", `(GOCSPX-[\w-]{20,})`, word, false, 0},
-		{"github", "github_pat_", `(github_pat_[\w-]{30,})`, word, false, 0},
-		{"github", "ghp_|gho_|ghu_|ghs_|ghr_", `(gh._[A-Za-z0-9]{30,})`, word, false, 0},
-		{"gitlab", "glpat-", `(glpat-[\w-]{20,})`, word, false, 0},
-		{"stripe", "sk_live_|rk_live_", `(.k_live_[A-Za-z0-9]{16,})`, word, false, 0},
-		{"npm", "npm_", `(npm_[A-Za-z0-9]{36,})`, word, false, 0},
-		{"huggingface", "hf_", `(hf_[A-Za-z0-9]{30,})`, word, false, 0},
-		{"groq", "gsk_", `(gsk_[A-Za-z0-9]{40,})`, word, false, 0},
-		{"slack", "xoxb-|xoxp-|xoxa-|xoxr-|xoxs-|xoxe-|xapp-", `(x...-[A-Za-z0-9-]{10,})`, word, false, 0},
-		{"aws", "AKIA|ASIA|ABIA|ACCA", `([A-Z0-9]{20})(?:[^A-Za-z0-9]|$)`, word, false, 0},
-		{"jwt", "eyJ", `(eyJ[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*)`, separated, false, 0},
+		{"anthropic", "sk-ant-", `(sk-ant-[\w-]{16,})`, word, false, "", 0},
+		{"openai", "sk-", `(sk-[\w-]{20,})`, word, true, "", 0}, // or of another vendor with the same format
+		{"google", "AIza", `(AIza[\w-]{30,})`, word, false, "", 0},
+		{"google", "ya29.", `(ya29\.[\w-]{20,})`, word, false, "", 0},
+		{"google", "GOCSPX-", `(GOCSPX-[\w-]{20,})`, word, false, "", 0},
+		{"github", "github_pat_", `(github_pat_[\w-]{30,})`, word, false, "", 0},
+		{"github", "ghp_|gho_|ghu_|ghs_|ghr_", `(gh._[A-Za-z0-9]{30,})`, word, false, "", 0},
+		{"gitlab", "glpat-|glptt-|gldt-|glrt-|glcbt-|glsoat-", `(gl[a-z]+-[\w.-]{20,})`, word, false, "", 0},
+		{"stripe", "sk_live_|rk_live_|sk_test_|rk_test_", `(.k_[a-z]{4}_[A-Za-z0-9]{16,})`, word, false, "", 0},
+		{"sendgrid", "SG.", `(SG\.[\w-]{16,}\.[\w-]{16,})`, word, false, "", 0},
+		{"twilio", "SK", `(SK[0-9a-f]{32})(?:[^\w]|$)`, word, false, "", 0},
+		{"telegram", ":AA", `:(AA[\w-]{33})(?:[^\w-]|$)`, anywhere, true, "", 0},
+		{"webhook", "hooks.slack.com/|/api/webhooks/", `[a-z.]*/(?:[a-z]+/){1,2}([\w/-]{20,})`, anywhere, true, "", 0},
+		{"azure", "Q~", `(Q~[\w.~-]{31,})(?:[^\w.~-]|$)`, anywhere, true, "", 0}, // of an application
+		// of vendors whose keys begin with their own mark
+		{"token", "pypi-|dop_v1_|doo_v1_|dor_v1_|dapi|shpat_|shpss_|shpca_|shppa_|whsec_|xkeysib-|lin_api_|ntn_|" +
+			"figd_|ATATT3|PMAK-|dp.pt.|dp.st.|hvs.|hvb.|glsa_|glc_|NRAK-|AGE-SECRET-KEY-|sbp_|tskey-|r8_|pplx-|xai-|" +
+			"rubygems_|dckr_pat_|dckr_oat_|pscale_pw_|pscale_tkn_|nfp_|sntrys_|sntryu_|lsv2_pt_|lsv2_sk_|pat-na1-|" +
+			"pat-eu1-|sq0atp-|sq0csp-|phx_|tvly-|nvapi-",
+			`([\w.-]{24,})`, word, true, "", 0},
+		{"npm", "npm_", `(npm_[A-Za-z0-9]{36,})`, word, false, "", 0},
+		{"huggingface", "hf_", `(hf_[A-Za-z0-9]{30,})`, word, false, "", 0},
+		{"groq", "gsk_", `(gsk_[A-Za-z0-9]{40,})`, word, false, "", 0},
+		{"slack", "xoxb-|xoxp-|xoxa-|xoxr-|xoxs-|xoxe-|xapp-", `(x...-[A-Za-z0-9-]{10,})`, word, false, "", 0},
+		{"aws", "AKIA|ASIA|ABIA|ACCA", `([A-Z0-9]{20})(?:[^A-Za-z0-9]|$)`, word, false, "", 0},
+		{"jwt", "eyJ", `(eyJ[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*)`, separated, false, "", 0},
 		{"private_key", "-----BEGIN ", // without an end line, it extends to the end of the text
 			`(-----BEGIN [^-]{0,50}PRIVATE KEY[^-]{0,50}-----(?s:.*?-----END [^-]{0,70}-----|.*))`, anywhere,
-			false, 0},
+			false, "", 0},
 		{"password", "://",
-			`://[^ \t\r\n"'<>/?#@:\\]*:([^ \t\r\n"'<>/@$*{][^ \t\r\n"'<>/@]*)@`, anywhere, false, 0},
-		{"bearer", "earer |EARER ", `(?i)earer (` + token + `{20,})`, anywhere, true, 0},
-		{"bearer", "uthorization|UTHORIZATION", header + `(` + token + `{20,})`, anywhere, true, 0},
+			`://[^ \t\r\n"'<>/?#@:\\]*:([^ \t\r\n"'<>/@$*{][^ \t\r\n"'<>/@]*)@`, anywhere, false, "", 0},
+		{"bearer", "earer |EARER ", `(?i)earer (` + token + `{20,})`, anywhere, true, "", 0},
+		{"bearer", "uthorization|UTHORIZATION", header + `(` + token + `{20,})`, anywhere, true, "", 0},
 		{"bearer", "uthorization|UTHORIZATION",
-			header + `[A-Za-z0-9]{2,12} (` + token + `{8,})`, anywhere, false, 0},
+			header + `[A-Za-z0-9]{2,12} (` + token + `{8,})`, anywhere, false, "", 0},
+		{"password", "-u|--user|--proxy-user",
+			`(?:-u|--(?:proxy-)?user)[ =]?\\?["']?[^\s:"'\\/]+:([^\s"'\\$<{(\[/][^\s"'\\]{3,})`,
+			anywhere, false, "curl", 0},
+		{"cookie", "ookie|OOKIE",
+			`(?i)ookie[ \t"'\\>]{0,10}[:= ]` + to + `{0,10}([\w.-]+=[^\r\n"'\\$<{][^\r\n"'\\]{7,})`, anywhere, false, "", 0},
+		{"cookie", "sessionid=|SESSIONID=|SESSID=|connect.sid=", `[A-Za-z.]+=([\w%.-]{16,})`, anywhere, false,
+			"", 0},
+		{"signature", "?sig=|&sig=|Signature=", `[?&A-Za-z]+=([\w%+/=~-]{20,})`, anywhere, false, "", 0},
 		{kind: "bearer", anchors: "uthorization|UTHORIZATION", atLeast: MinLength},
+		{kind: "password", anchors: "_PASS|_pass|&pass|?pass", atLeast: minPassword},
+		{kind: "credential", anchors: "_TOKEN|_SECRET|_secret", atLeast: MinLength},
 		{kind: "password", anchors: "assword|ASSWORD|asswd|ASSWD|assphrase|ASSPHRASE|pwd|Pwd|PWD",
 			atLeast: minPassword},
 	}
@@ -82,7 +105,7 @@ func shapesOfSecrets() []shape {
 			camel, strings.ToUpper(camel[:1]) + camel[1:]}
 		anchors := strings.Join(spellings, "|")
 		list = append(list, shape{"credential", anchors,
-			`(?i)` + strings.Join(words, "[_-]?") + to + `{1,12}(` + base64 + `{20,})`, anywhere, true, 0},
+			`(?i)` + strings.Join(words, "[_-]?") + to + `{1,12}(` + base64 + `{20,})`, anywhere, true, "", 0},
 			shape{kind: "credential", anchors: anchors, atLeast: MinLength})
 	}
 	return list
@@ -108,6 +131,9 @@ func (s shape) matcher() func(b []byte, at int) (from, to int) {
 	pattern := regexp.MustCompile(`^(?:` + s.pattern + `)`)
 	return func(b []byte, at int) (from, to int) {
 		if s.start != anywhere && !isWordStart(b, at) || s.start == separated && at > 0 && b[at-1] == '-' {
+			return 0, 0
+		}
+		if s.after != "" && !bytes.Contains(b[max(at-lookAhead, 0):at], []byte(s.after)) {
 			return 0, 0
 		}
 		text := b[at:]
@@ -163,23 +189,26 @@ func isRandom(text []byte) bool {
 var credentials = []string{
 	"api_key", "secret_key", "secret_access_key", "client_secret", "auth_token", "access_token",
 	"refresh_token",
-	"session_token", "private_key",
+	"session_token", "private_key", "account_key", "shared_access_key", "subscription_key",
 }
 
 // secretOf returns the kind of the secret that is the value of a JSON key, or "".
-func secretOf(key string, value []byte) string {
-	if key == "" {
+func secretOf(name string, value []byte) string {
+	if name == "" {
 		return ""
 	}
-	key = strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
-	for _, name := range []string{"password", "passwd", "passphrase"} {
-		if strings.HasSuffix(key, name) && len(value) >= minPassword && !isPlaceholder(value) {
+	key := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	for _, suffix := range []string{"password", "passwd", "passphrase", "_pass", "-pass"} {
+		if (strings.HasSuffix(key, suffix) || strings.HasSuffix(strings.ToLower(name), suffix)) &&
+			len(value) >= minPassword && !isPlaceholder(value) {
 			return "password"
 		}
 	}
-	is := key == "authorization" || key == "proxyauthorization" || key == "xapikey"
-	for _, name := range credentials {
-		is = is || strings.TrimPrefix(key, "aws") == strings.ReplaceAll(name, "_", "")
+	variable := strings.Contains(name, "_") && name == strings.ToUpper(name) && SecretName(name)
+	is := key == "authorization" || key == "proxyauthorization" || key == "xapikey" || variable ||
+		strings.HasSuffix(key, "cookie") && bytes.IndexByte(value, '=') > 0
+	for _, c := range credentials {
+		is = is || strings.TrimPrefix(key, "aws") == strings.ReplaceAll(c, "_", "")
 	}
 	if value = value[schemeEnd(value):]; is && len(value) >= MinLength && !isPlaceholder(value) {
 		return "credential"
