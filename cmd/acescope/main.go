@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -28,6 +29,7 @@ func execute() int {
 	defer fail(nil)
 	a := &cli.App{Err: cli.NewOutput(os.Stderr, nil), Fail: fail}
 	a.Out = cli.NewOutput(os.Stdout, &a.JSON)
+	log.SetOutput(a.Err) // of libraries, such as servers of HTTP
 	command := root
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd) {
 		command = completing

@@ -44,7 +44,7 @@ func root(a *cli.App) *cobra.Command {
 	}
 	cli.TypeUsageErrors(cmd, meant)
 	cli.CheckHelp(cmd, meant)
-	cli.SetHelp(cmd)
+	cli.SetHelp(a, cmd)
 	return cmd
 }
 

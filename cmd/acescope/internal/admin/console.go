@@ -45,7 +45,7 @@ func openConsole(a *cli.App, ctx context.Context, begin func(context.Context, *e
 	if a.JSON {
 		return cli.UsageError("the console has no --json; use acescope list, show or tail")
 	}
-	if !cli.IsTerminal(os.Stdin) || !cli.IsTerminal(os.Stdout) {
+	if _, _, ok := cli.Terminal(a.Out); !ok || !cli.IsTerminal(os.Stdin) {
 		return cli.UsageError("the console needs a terminal on standard input and output; " +
 			"in scripts use acescope list, show or tail")
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -113,14 +112,10 @@ func (x *examination) write(health *system.System, ok bool) error {
 }
 
 func (x *examination) checkTerminal() {
-	if !cli.IsTerminal(os.Stdout) {
+	w, h, ok := cli.Terminal(x.app.Out)
+	if !ok {
 		x.report("terminal", cluster.OK,
 			"standard output is not a terminal; the console needs one, the other commands do not")
-		return
-	}
-	w, h, err := term.GetSize(os.Stdout.Fd())
-	if err != nil {
-		x.report("terminal", cluster.Error, "cannot read its size: %v", err)
 		return
 	}
 	x.report("terminal", cluster.ErrorUnless(w >= 40 && h >= 10), "%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h,

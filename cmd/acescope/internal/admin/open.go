@@ -45,7 +45,7 @@ func OpenCommand(a *cli.App) *cobra.Command {
 			switch {
 			case err != nil:
 				return err
-			case !a.JSON && hasTerminal(args[0]):
+			case !a.JSON && hasTerminal(a, args[0]):
 				return openFiles(a, cmd.Context(), args[0], files)
 			}
 			return printFiles(a, cmd.Context(), files)
@@ -55,8 +55,8 @@ func OpenCommand(a *cli.App) *cobra.Command {
 
 // hasTerminal reports whether the console can open. If standard input is the data, keys are read from
 // /dev/tty.
-func hasTerminal(path string) bool {
-	if !cli.IsTerminal(os.Stdout) {
+func hasTerminal(a *cli.App, path string) bool {
+	if _, _, ok := cli.Terminal(a.Out); !ok {
 		return false
 	}
 	if path != "-" {

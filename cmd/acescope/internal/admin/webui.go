@@ -57,7 +57,7 @@ func web(a *cli.App, ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if out, ok := a.Out.(*cli.Output); ok && out.Terminal() && !a.JSON && cli.OpenBrowser(line.URL) {
+	if _, _, ok := cli.Terminal(a.Out); ok && !a.JSON && cli.OpenBrowser(line.URL) {
 		return cli.Report(a, line, "opened in the browser: %s", line.URL)
 	}
 	return cli.Report(a, line, "%s", line.URL)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -36,10 +35,13 @@ const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}
 "acescope help connection" lists the flags of the server, its namespace and the data of its runs.
 `
 
-// SetHelp sets the help of a command and its subcommands, and adds the help topic of the flags that all of
-// them have.
-func SetHelp(root *cobra.Command) {
-	bold := term.IsTerminal(os.Stdout.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+// SetHelp sets the output and the help of a command and its subcommands, and adds the help topic of the flags
+// that all of them have.
+func SetHelp(a *App, root *cobra.Command) {
+	root.SetOut(painted(a.Out))
+	root.SetErr(a.Err)
+	_, _, bold := Terminal(a.Out)
+	bold = bold && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	cobra.AddTemplateFunc("heading", func(title string) string {
 		if bold {
 			return "\x1b[1m" + title + "\x1b[m"

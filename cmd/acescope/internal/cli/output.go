@@ -41,10 +41,8 @@ func IsTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
 // Canvas returns the width of the output, its styles, and whether it is a terminal, which alone gets colors.
 func (a *App) Canvas() (width int, s theme.Styles, paint bool) {
 	s = theme.FromEnv(true, os.Getenv)
-	if o, ok := a.Out.(*Output); ok && o.Terminal() {
-		if w, _, err := term.GetSize(o.Fd()); err == nil && w >= 40 {
-			return min(w, 190), s, true
-		}
+	if w, _, ok := Terminal(a.Out); ok && w >= 40 {
+		return min(w, 190), s, true
 	}
 	return 80, s, false
 }
@@ -53,7 +51,7 @@ func (a *App) Canvas() (width int, s theme.Styles, paint bool) {
 func (a *App) Print(lines []string, paint bool) error {
 	out := a.Out
 	if paint {
-		out = raw(out)
+		out = painted(out)
 	}
 	for _, l := range lines {
 		if !paint {

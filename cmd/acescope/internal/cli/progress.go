@@ -1,13 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
-
-	"github.com/charmbracelet/x/term"
 
 	"acescope/engine/ace"
 	"acescope/theme"
@@ -34,15 +33,13 @@ const progressInterval = 100 * time.Millisecond
 
 // NewProgressBar returns nil if out is not a terminal that can erase a line.
 func NewProgressBar(out io.Writer) *ProgressBar {
-	o, ok := out.(*Output)
-	if !ok || !o.Terminal() || os.Getenv("TERM") == "dumb" {
+	o, _ := out.(*Output)
+	if _, _, ok := Terminal(out); !ok || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
 	width := func() int {
-		if w, _, err := term.GetSize(o.Fd()); err == nil && w > 0 {
-			return w
-		}
-		return 80
+		w, _, _ := Terminal(o)
+		return cmp.Or(w, 80)
 	}
 	return &ProgressBar{out: o, width: width, glyphs: theme.GlyphsFor(os.Getenv)}
 }

@@ -4,22 +4,25 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/term"
 	"golang.org/x/text/transform"
 
 	"acescope/tui/text"
 )
 
-// Output is standard output or standard error. No text written to it can control a terminal: it drops
-// control, escape, bidirectional and other hidden characters except line breaks and tabs, and escapes them in
-// JSON.
+// Output is standard output or standard error, and the only way to a terminal. No text written to it can
+// control a terminal: it drops control, escape, bidirectional and other hidden characters except line breaks
+// and tabs, and escapes them in JSON. It has no other methods to write, which [io.Copy] and [io.WriteString]
+// would prefer to Write.
 type Output struct {
-	*os.File
-	safe    io.Writer
-	partial bool // safe holds the beginning of a character
+	file          *os.File
+	safe, colored io.Writer // to file
+	partial       bool      // safe holds the beginning of a character
 
 	mu    sync.Mutex
 	drawn bool // the last line of the terminal is a [ProgressBar]
@@ -27,20 +30,21 @@ type Output struct {
 
 // NewOutput returns an output that is JSON as long as isJSON, unless nil, is true.
 func NewOutput(f *os.File, isJSON *bool) *Output {
-	return &Output{File: f, safe: transform.NewWriter(f, hider{isJSON: isJSON})}
+	return &Output{file: f, safe: transform.NewWriter(f, hider{isJSON: isJSON}),
+		colored: transform.NewWriter(f, hider{isJSON: isJSON, colors: true})}
 }
 
 func (o *Output) Write(p []byte) (int, error) {
 	o.drawLast("")
 	if !o.partial && isSafe(p) {
-		return o.File.Write(p)
+		return o.file.Write(p)
 	}
 	last, _ := utf8.DecodeLastRune(p)
 	o.partial = last == utf8.RuneError
 	return o.safe.Write(p)
 }
 
-// drawLast replaces the progress bar in the last line.
+// drawLast replaces the progress bar in the last line by another, whose text may be untrusted.
 func (o *Output) drawLast(bar string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -52,7 +56,7 @@ func (o *Output) drawLast(bar string) {
 		erase = "\r\x1b[K"
 	}
 	o.drawn = bar != ""
-	_, _ = io.WriteString(o.File, erase+bar)
+	_, _ = io.WriteString(o.file, erase+SafeText(bar))
 }
 
 // isSafe reports whether text consists of complete characters that a terminal may get.
@@ -71,29 +75,52 @@ func isSafe(p []byte) bool {
 	return true
 }
 
-func (o *Output) Terminal() bool { return IsTerminal(o.File) }
+// Terminal reports whether w is an [Output] to a terminal, and its columns and lines, 0 if they are unknown.
+func Terminal(w io.Writer) (width, height int, ok bool) {
+	o, ok := w.(*Output)
+	if !ok || !IsTerminal(o.file) {
+		return 0, 0, false
+	}
+	width, height, _ = term.GetSize(o.file.Fd())
+	return width, height, true
+}
 
 // Exact returns a writer for bytes that must not change, such as an exported history. A terminal still gets
 // only characters that are safe.
 func Exact(w io.Writer) io.Writer {
-	if o, ok := w.(*Output); ok && !o.Terminal() {
-		return o.File
+	if _, _, terminal := Terminal(w); terminal {
+		return w
+	}
+	if o, ok := w.(*Output); ok {
+		return o.file
 	}
 	return w
 }
 
-// raw returns a writer for text that is painted or moves the cursor, and whose parts are safe.
-func raw(w io.Writer) io.Writer {
+// painted returns a writer for text that is painted: it keeps sequences that set colors. One write must
+// contain the whole sequence.
+func painted(w io.Writer) io.Writer {
 	if o, ok := w.(*Output); ok {
-		return o.File
+		return painter{o}
 	}
 	return w
 }
+
+type painter struct{ o *Output }
+
+func (p painter) Write(b []byte) (int, error) {
+	p.o.drawLast("")
+	return p.o.colored.Write(b)
+}
+
+// setsColors matches a sequence that sets colors and other attributes of text.
+var setsColors = regexp.MustCompile(`^\x1b\[[0-9;:]*m`)
 
 // hider drops hidden characters, or escapes them in JSON.
 type hider struct {
 	transform.NopResetter
 	isJSON *bool
+	colors bool // keep sequences that set colors
 }
 
 // Transform implements [transform.Transformer].
@@ -108,6 +135,9 @@ func (h hider) Transform(dst, src []byte, atEOF bool) (written, read int, err er
 		case r == '\n' || r == '\t':
 		case r == utf8.RuneError:
 			out = []byte("\uFFFD")
+		case r == '\x1b' && h.colors && setsColors.Match(src[read:]):
+			out = setsColors.Find(src[read:])
+			size = len(out)
 		case text.Hidden(r):
 			out = h.replacement(r)
 		}

@@ -11,7 +11,6 @@ import (
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/charmbracelet/x/term"
 
 	"acescope/theme"
 	"acescope/tui/text"
@@ -34,11 +33,8 @@ type Table struct {
 
 func NewTable(w io.Writer) *Table {
 	t := &Table{to: w}
-	if o, ok := w.(*Output); ok && o.Terminal() {
-		t.styles = theme.FromEnv(true, os.Getenv)
-		if width, _, err := term.GetSize(o.Fd()); err == nil {
-			t.width = width
-		}
+	if width, _, ok := Terminal(w); ok {
+		t.styles, t.width = theme.FromEnv(true, os.Getenv), width
 	}
 	return t
 }
@@ -77,7 +73,7 @@ func (t *Table) Flush() error {
 	}
 	out := t.to
 	if t.width > 0 {
-		out = raw(out)
+		out = painted(out)
 	}
 	_, err := t.WriteTo(out)
 	return err
