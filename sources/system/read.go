@@ -16,6 +16,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe"
+	"acescope/engine/agents/observe/spool"
 	"acescope/engine/temporal/searchattr"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
@@ -54,6 +55,7 @@ func ReadOnce(ctx context.Context, d cluster.Deps, c cluster.Connection, slow *S
 	}
 	if d.Spool != "" {
 		q, err := observe.ReadQuarantine(d.Spool)
+		err = cmp.Or(spool.Check(d.Spool), err, spool.CheckSpace(d.Spool))
 		if s.Spool = &q; err != nil {
 			s.SpoolErr = err.Error()
 		}

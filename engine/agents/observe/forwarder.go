@@ -70,8 +70,8 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	if f.Log == nil {
 		f.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
-		return fmt.Errorf("create the spool: %w", err)
+	if err := spool.Open(f.Dir); err != nil {
+		return err
 	}
 	lock, err := os.OpenFile(filepath.Join(f.Dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

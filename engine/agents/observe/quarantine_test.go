@@ -2,6 +2,7 @@ package observe
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,4 +130,27 @@ func TestDeliveredRecordsAreRemoved(t *testing.T) {
 		}
 		return h.newest(hookRun) != nil && h.newest(hookRun).state.Finished()
 	})
+}
+
+// TestFullOfNothing checks that a spool full of NUL bytes, which a crash of the machine may leave, is emptied,
+// although no line of it ends.
+func TestFullOfNothing(t *testing.T) {
+	h, dir := newFakeServer(), t.TempDir()
+	active := filepath.Join(dir, spool.Active)
+	if err := os.WriteFile(active, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(active, spool.MaxBytes); err != nil {
+		t.Fatal(err)
+	}
+	if err := spool.Append(dir, spool.Hook, []byte("{}")); !errors.Is(err, spool.ErrFull) {
+		t.Fatal(err)
+	}
+	forward(t, h, dir, nil)
+	h.until(t, "the spool is empty", func() bool {
+		status, err := ReadStatus(dir)
+		return err == nil && status.Bytes < 1<<20
+	})
+	appendHooks(t, dir, hooks(t)...)
+	h.until(t, "the run ends", func() bool { r := h.newest(hookRun); return r != nil && r.state.Finished() })
 }

@@ -150,17 +150,22 @@ func (r *reader) readFile(f *spoolFile) (more bool, err error) {
 	return true, nil
 }
 
-// rotate renames the active file if at least minBytes of it were read. Writers that have it open
-// still write to it, so it is read until they have closed it.
+// rotate renames the active file if all its complete lines were read and it has at least minBytes: the rest is
+// no record if no writer ends it. Writers that have it open still write to it, so it is read until they have
+// closed it.
 func (r *reader) rotate(minBytes int64) error {
 	f := r.current()
 	if f == nil {
 		return nil
 	}
-	if f.read() < minBytes {
-		return r.checkReplaced(f)
+	info, err := f.f.Stat()
+	if err != nil {
+		return err
 	}
-	err := os.Rename(r.path(f.number, false), r.path(f.number, true))
+	if info.Size() < minBytes {
+		return r.checkReplaced(f, info)
+	}
+	err = os.Rename(r.path(f.number, false), r.path(f.number, true))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -170,11 +175,7 @@ func (r *reader) rotate(minBytes int64) error {
 }
 
 // checkReplaced treats the active file as rotated if another process removed or replaced it.
-func (r *reader) checkReplaced(f *spoolFile) error {
-	opened, err := f.f.Stat()
-	if err != nil {
-		return err
-	}
+func (r *reader) checkReplaced(f *spoolFile, opened os.FileInfo) error {
 	info, err := os.Stat(r.path(f.number, false))
 	if err == nil && os.SameFile(opened, info) && info.Size() >= f.read() {
 		return nil
@@ -187,7 +188,7 @@ func (r *reader) checkReplaced(f *spoolFile) error {
 // rotateDelivered renames the active file if all its records were delivered, so that they are removed: the
 // spool has them with their secrets.
 func (r *reader) rotateDelivered(offsets map[int64]int64) error {
-	if f := r.current(); f != nil && offsets[f.number] == f.read() {
+	if f := r.current(); f != nil && f.read() > 0 && offsets[f.number] == f.read() {
 		return r.rotate(1)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -166,6 +167,7 @@ func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 	if e.Node() == nil {
 		x.report("data", cluster.OK, "%s", deps.DataDir)
 	}
+	x.checkLinks(deps.DataDir)
 	for _, c := range health.Checks() {
 		if c.Section != system.SectionCalls { // the calls of this command itself, which the health has
 			x.checks = append(x.checks, hostOf(c, e))
@@ -181,6 +183,23 @@ func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 		err = &cli.ExitError{Code: cli.ExitUnreachable, Err: errors.New(health.Err)}
 	}
 	return health, err
+}
+
+// checkLinks reports the links in a data directory that lead out of it.
+func (x *examination) checkLinks(dir string) {
+	root, _ := filepath.EvalSymlinks(dir) // a missing directory has no links
+	for _, sub := range []string{".", "logs"} {
+		entries, _ := os.ReadDir(filepath.Join(dir, sub))
+		for _, entry := range entries {
+			path := filepath.Join(dir, sub, entry.Name())
+			target, err := filepath.EvalSymlinks(path)
+			rel, relErr := filepath.Rel(root, target)
+			if entry.Type() == os.ModeSymlink && (err != nil || relErr != nil || !filepath.IsLocal(rel)) {
+				x.report("data link", cluster.Warning, "%s is a link out of the data directory, to %s; replace it by "+
+					"a directory unless you made it", path, cmp.Or(target, "a missing file"))
+			}
+		}
+	}
 }
 
 // hostOf returns a check. That of the host also says if this process is the host, or if the host has another

@@ -190,22 +190,63 @@ func Adopt(dir string) error {
 
 // appendLines appends lines to a file with one write.
 func appendLines(dir, name string, limit int64, lines []byte) error {
-	created := false
+	if err := Open(dir); err != nil {
+		return err
+	}
 	for range maxTries {
-		err := write(dir+"/"+name, lines, limit)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, os.ErrNotExist) && !created:
-			created = true
-			if os.MkdirAll(dir, 0o700) != nil {
-				return err
-			}
-		case !errors.Is(err, errRemoved):
+		if err := write(dir+"/"+name, lines, limit); !errors.Is(err, errRemoved) {
 			return err
 		}
 	}
 	return errRemoved
+}
+
+// Open creates a missing spool and ends the access of other users to it. It returns an error if another user
+// owns the directory or a file in it.
+func Open(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err == nil && isOwn(info) && info.Mode().Perm()&0o077 != 0 {
+		err = os.Chmod(dir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	return Check(dir)
+}
+
+// Check returns an error if another user owns a spool or a file in it, or may write to it. A missing spool has
+// no error.
+func Check(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !isOwn(info):
+		return errors.New("spool " + dir + ": another user owns it; choose another with $" + Env)
+	case openToOthers(info):
+		return errors.New("spool " + dir + ": other users can write to it; run chmod 700 " + dir)
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && !isOwn(info) {
+			return errors.New("spool " + dir + ": another user owns its file " + e.Name() + "; delete it")
+		}
+	}
+	return err
+}
+
+// CheckSpace returns an error if a record may not fit into a spool.
+func CheckSpace(dir string) error {
+	if info, err := os.Stat(dir + "/" + Active); err == nil && info.Size() > MaxBytes-MaxPayload {
+		return errors.New("spool " + dir + ": it is full, and new records are dropped; run acescope serve, " +
+			"which forwards them")
+	}
+	return nil
 }
 
 // encode returns the line of a record: an empty line, then kind, time, process, id, length,

@@ -154,6 +154,41 @@ func TestInvalidDirectories(t *testing.T) {
 	}
 }
 
+// TestSharedSpool checks that a spool which other users can write to is named, that the next record ends their
+// access, and that a spool with a file of another user is not used.
+func TestSharedSpool(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spool")
+	if err := Check(dir); err != nil {
+		t.Errorf("a missing spool: %v", err)
+	}
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(dir); err == nil || !strings.Contains(err.Error(), "run chmod 700 "+dir) {
+		t.Errorf("a spool of mode 0777: %v", err)
+	}
+	if err := Append(dir, Hook, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 || Check(dir) != nil {
+		t.Errorf("mode %v, %v, %v", info.Mode(), err, Check(dir))
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to another user")
+	}
+	for _, path := range []string{filepath.Join(dir, Active), dir} {
+		if err := os.Chown(path, 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+		if err := Append(dir, Hook, []byte("x")); err == nil || !strings.Contains(err.Error(), "another user owns") {
+			t.Errorf("%s of another user: %v", path, err)
+		}
+		if err := os.Chown(path, 0, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestFull checks that a full spool does not grow and counts dropped records.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
@@ -165,6 +200,9 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
+	if err := CheckSpace(dir); err == nil || !strings.Contains(err.Error(), "run acescope serve") {
+		t.Errorf("a full spool: %v", err)
+	}
 	for range 3 {
 		if err := Append(dir, Hook, []byte("x")); !errors.Is(err, ErrFull) {
 			t.Errorf("a full spool: %v", err)

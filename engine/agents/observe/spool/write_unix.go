@@ -45,6 +45,15 @@ func write(path string, lines []byte, limit int64) error {
 	return err
 }
 
+// isOwn reports whether the user of this process owns a file.
+func isOwn(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(st.Uid) == os.Geteuid()
+}
+
+// openToOthers reports whether other users may write to a directory.
+func openToOthers(info os.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
+
 // retry calls fn until it is not interrupted by a signal.
 func retry(fn func() error) error {
 	for {
