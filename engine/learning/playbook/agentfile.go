@@ -90,24 +90,73 @@ func (p *Playbook) markdown() []byte {
 	for _, b := range grouped(p.Bullets, p.Sections) {
 		if b.Section != section {
 			section = b.Section
-			fmt.Fprintf(&out, "\n## %s\n\n", agentText(section))
+			heading, _, _ := agentText(section)
+			fmt.Fprintf(&out, "\n## %s\n\n", heading)
 		}
-		content := strings.ReplaceAll(agentText(b.Content), "\n", "\n  ")
-		fmt.Fprintf(&out, "- [%s] %s\n", b.ID, content)
+		content, _, _ := agentText(b.Content)
+		fmt.Fprintf(&out, "- [%s] %s\n", b.ID, strings.ReplaceAll(content, "\n", "\n  "))
 	}
 	return out.Bytes()
 }
 
-// agentText makes text safe to put into a block: without comments, which delimit the block, and without
-// invisible characters, which would hide instructions from the reader of the file.
-func agentText(s string) string {
+// active matches text on which an agent that reads the block may act: @path imports a file, !`command` and a
+// code block with ! run a command, a comment delimits the block or hides text. An @ after a letter or a digit
+// is part of an address.
+var active = regexp.MustCompile("[\\pL\\pN_]?@|!`|``!|~~!|<!--")
+
+// escapes has the characters of active text that are written as entities, and back.
+var (
+	escapes  = strings.NewReplacer("@", "&#64;", "<!--", "&lt;!--", "!", "&#33;")
+	original = strings.NewReplacer("&#64;", "@", "&#33;", "!", "&lt;!--", "<!--")
+)
+
+// invisible reports whether a character could hide instructions from the reader of a file.
+func invisible(r rune) bool {
+	return r != '\n' && r != '\t' && (!unicode.IsGraphic(r) ||
+		unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point))
+}
+
+// agentText makes text safe to put into a block. It returns how often it wrote active text as entities and
+// left out an invisible character.
+func agentText(s string) (safe string, escaped, hidden int) {
 	s = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
-			return -1
+		switch {
+		case !invisible(r):
+			return r
+		case unicode.In(r, unicode.Zl, unicode.Zp):
+			hidden++
+			return ' '
 		}
-		return r
+		hidden++
+		return -1
 	}, s)
-	return strings.ReplaceAll(s, "<!--", "&lt;!--")
+	return active.ReplaceAllStringFunc(s, func(match string) string {
+		if strings.HasSuffix(match, "@") && len(match) > 1 {
+			return match
+		}
+		escaped++
+		return escapes.Replace(match)
+	}), escaped, hidden
+}
+
+// Neutralized returns which bullets and sections [WriteBlock] and [WriteSkill] change, and why.
+func (p *Playbook) Neutralized() (list []Loss) {
+	add := func(field, s string) {
+		_, escaped, hidden := agentText(s)
+		for range escaped {
+			list = lose(list, field, "imports of files, commands and comments are written as text")
+		}
+		for range hidden {
+			list = lose(list, field, "invisible characters are left out")
+		}
+	}
+	for _, section := range sectionOrder(grouped(p.Bullets, p.Sections), nil) {
+		add("section "+section, section)
+	}
+	for _, b := range p.Bullets {
+		add(b.ID, b.Content)
+	}
+	return list
 }
 
 // Marks of text that acescope wrote. The begin mark ends with the name of the playbook.
@@ -129,7 +178,8 @@ type Mark struct {
 func (m Mark) begin() string {
 	fields, _ := json.Marshal(m) // strings and numbers
 	inner := strings.NewReplacer("--", `-\u002d`, "}", `\u007d`).Replace(string(fields[1 : len(fields)-1]))
-	name := strings.ReplaceAll(strings.ReplaceAll(cleanSection(m.Name), "--", "- -"), "{", "(")
+	name, _, _ := agentText(cleanSection(m.Name))
+	name = strings.NewReplacer("--", "- -", "{", "(").Replace(name)
 	return fmt.Sprintf("%s%s {%s}; \"acescope playbook export\" replaces this text -->\n", blockBegin, name,
 		inner)
 }
@@ -215,9 +265,10 @@ func WriteSkill(old []byte, p *Playbook, m Mark, folder string) ([]byte, error) 
 		return nil, ErrNotOurs
 	}
 	sections := sectionOrder(grouped(p.Bullets, p.Sections), nil)
+	subjects, _, _ := agentText(strings.Join(sections, ", "))
 	description, err := json.Marshal(cut(fmt.Sprintf(
 		"Entries of a playbook learned from experience, about %s. Use it for tasks on these subjects.",
-		agentText(strings.Join(sections, ", "))), maxSkillDescription))
+		subjects), maxSkillDescription))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package playbook
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -42,6 +44,70 @@ func TestWriteBlock(t *testing.T) {
 			t.Errorf("%q: %v", file, err)
 		}
 	}
+}
+
+// imports matches what Claude Code, Gemini CLI and Cursor import, and commands that Claude Code runs for a
+// skill.
+var imports = regexp.MustCompile("(^|[^\\pL\\pN_])@|!`|(```|~~~)!")
+
+// TestNeutralized checks that imports and commands become text, that invisible characters are left out, and
+// that both are listed. Addresses and other ordinary text stay.
+func TestNeutralized(t *testing.T) {
+	for content, want := range map[string]string{
+		"See @~/notes.md":                     "See &#64;~/notes.md",
+		"@./a.md, (@../b.md) and @/c/d":       "&#64;./a.md, (&#64;../b.md) and &#64;/c/d",
+		"use `@docs/x.md` or \"@README\"\n@x": "use `&#64;docs/x.md` or \"&#64;README\"\n&#64;x",
+		"@\u200b~/n.md \u200b@x":              "&#64;~/n.md &#64;x",
+		"@@a -@b é@c":                         "&#64;&#64;a -&#64;b é@c",
+		"date: !`date`":                       "date: &#33;`date`",
+		"```!\ndate\n```\n~~~!\ndate\n~~~":    "```&#33;\ndate\n```\n~~~&#33;\ndate\n~~~",
+		"<!-- hidden -->":                     "&lt;!-- hidden -->",
+		"mail ann@example.com, a_@b, 1@2 !x":  "mail ann@example.com, a_@b, 1@2 !x",
+		"财務 ⚠ é naïve ➜ 🚀 \tx":                "财務 ⚠ é naïve ➜ 🚀 \tx",
+		"a\ufe0f\U000e0101\u3164\u115f\uffa0\u034f\u180b\U000e0041\u00ad\ue000\U000f0001b": "ab",
+		"one\u2028two\u2029three": "one two three",
+	} {
+		p := &Playbook{Bullets: []Bullet{{ID: "a-00001", Section: "A", Content: content}}}
+		if got, _, _ := agentText(content); got != want {
+			t.Errorf("%q became %q, want %q", content, got, want)
+		}
+		if losses := p.Neutralized(); len(losses) > 0 != (content != want) ||
+			len(losses) > 0 && losses[0].Field != "a-00001" {
+			t.Errorf("%q: listed %v", content, losses)
+		}
+	}
+	p := &Playbook{Bullets: []Bullet{{ID: "a-00001", Section: "@~/s", Content: "@a @b \u3164"}}}
+	block, err := WriteBlock(nil, p, Mark{Name: "@name", Branch: "b"})
+	if err != nil || imports.Match(block) || !bytes.Contains(block, []byte("\n## &#64;~/s\n")) {
+		t.Errorf("%v\n%s", err, block)
+	}
+	skill, err := WriteSkill(nil, p, Mark{Name: "@name"}, "x")
+	if err != nil || imports.Match(skill) {
+		t.Errorf("%v\n%s", err, skill)
+	}
+	const asText = "imports of files, commands and comments are written as text"
+	if got := fmt.Sprint(p.Neutralized()); got != "[section @~/s (1): "+asText+" a-00001 (2): "+asText+
+		" a-00001 (1): invisible characters are left out]" {
+		t.Error(got)
+	}
+}
+
+// FuzzNeutralized checks that no text of a bullet, a section or a name becomes an import, a command or hidden
+// text of a file for agents.
+func FuzzNeutralized(f *testing.F) {
+	f.Add("!```!@\u200b!`@@`!", "``\ufe0f`!", "--@")
+	f.Fuzz(func(t *testing.T, content, section, name string) {
+		p := &Playbook{Bullets: []Bullet{
+			{ID: "a-00001", Section: cleanSection(section), Content: cleanContent(content)}}}
+		if p.check() != nil {
+			return
+		}
+		block, err := WriteBlock(nil, p, Mark{Name: name})
+		if err != nil || imports.Match(block) || bytes.ContainsFunc(block, invisible) ||
+			bytes.Count(block, []byte("<!--")) != 2 {
+			t.Errorf("%v\n%q", err, block)
+		}
+	})
 }
 
 func TestWriteSkill(t *testing.T) {
@@ -101,7 +167,9 @@ func FuzzBlock(f *testing.F) {
 		p := &Playbook{NextID: 3, Bullets: []Bullet{
 			{ID: "a-00001", Section: cleanSection(section), Content: cleanContent(content)},
 			{ID: "a-00002", Section: cleanSection(section), Content: "second"}}}
-		if p.check() != nil || agentText(content) != content || agentText(section) != section {
+		heading, _, _ := agentText(section)
+		text, _, hidden := agentText(content)
+		if p.check() != nil || heading != section || hidden > 0 || original.Replace(text) != content {
 			return
 		}
 		data, err := WriteBlock([]byte("# Mine\n"), p, Mark{Name: "name"})

@@ -45,7 +45,7 @@ func parseBlock(data []byte) (*Playbook, Report, error) {
 		}
 	}
 	for i := range drafts {
-		drafts[i].Content = strings.ReplaceAll(drafts[i].Content, "&lt;!--", "<!--")
+		drafts[i].Content = original.Replace(drafts[i].Content)
 		report.Losses = lose(report.Losses, "helpful, harmful, neutral", "a block for agents has no counters")
 	}
 	return finish(drafts, sections, 0, &report), report, nil

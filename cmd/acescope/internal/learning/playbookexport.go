@@ -149,7 +149,11 @@ func (r *playbookRef) export(a *cli.App, ctx context.Context, path string, f exp
 	if err != nil {
 		return err
 	}
-	runs.ReportLosses(a, r.name+": not written", losses)
+	what := ": not written"
+	if slices.Contains(agentTargets, f.to) {
+		what = neutralized
+	}
+	runs.ReportLosses(a, r.name+what, losses)
 	line.Losses = slices.Concat(line.Losses, losses)
 	if err := cli.UpdateFile(line.File, data); err != nil {
 		return fmt.Errorf("write the playbook: %w", err)
@@ -243,11 +247,11 @@ func exported(
 		if errors.Is(err, playbook.ErrNotOurs) {
 			err = cli.UsageError("%s: %w; remove it or select another folder", file, err)
 		}
-		return data, nil, err
+		return data, book.Neutralized(), err
 	}
 	data, err = playbook.WriteBlock(old, book, m)
 	if errors.Is(err, playbook.ErrBlock) {
 		err = cli.UsageError("%s: %w; remove the marks", file, err)
 	}
-	return data, nil, err
+	return data, book.Neutralized(), err
 }

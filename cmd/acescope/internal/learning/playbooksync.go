@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
 )
@@ -29,6 +30,8 @@ type SyncLine struct {
 	Bullets int    `json:"bullets"`
 	Omitted int    `json:"omitted,omitempty"`
 	Changed bool   `json:"changed"`
+
+	Losses []playbook.Loss `json:"losses,omitempty"`
 }
 
 type syncFlags struct {
@@ -36,6 +39,9 @@ type syncFlags struct {
 	budget       int
 	force, watch bool
 }
+
+// neutralized is the beginning of a warning about text that an agent might act on.
+const neutralized = ": neutralized"
 
 // agentTargets are the values of --to for files of agents.
 var agentTargets = []string{"skill", "claude-md", "agents-md"}
@@ -194,7 +200,7 @@ func syncFile(ctx context.Context, store *playbook.Store, file string, f syncFla
 		book = book.Within(mark.Budget)
 	}
 	line = SyncLine{file, r.name, r.branch, r.hash, len(book.Bullets),
-		len(r.book.Bullets) - len(book.Bullets), false}
+		len(r.book.Bullets) - len(book.Bullets), false, book.Neutralized()}
 	var data []byte
 	if skill := f.to == "skill" || filepath.Base(file) == "SKILL.md"; !exists && skill {
 		data, _, err = exported(book, r.mark(mark.Budget), file, "skill")
@@ -209,6 +215,7 @@ func syncFile(ctx context.Context, store *playbook.Store, file string, f syncFla
 }
 
 func reportSync(a *cli.App, line SyncLine) error {
+	runs.ReportLosses(a, line.Name+neutralized, line.Losses)
 	state := "is current with"
 	if line.Changed {
 		state = "now has"
