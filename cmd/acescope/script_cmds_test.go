@@ -156,7 +156,7 @@ func s3Store(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	s, err := buckettest.NewS3()
 	ts.Check(err)
-	ts.Defer(s.Stop)
+	ts.Defer(s.Close)
 	ts.Setenv(args[0], s.URL())
 	for variable, value := range buckettest.Credentials() {
 		ts.Setenv(variable, value)

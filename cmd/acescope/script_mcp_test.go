@@ -7,12 +7,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"acescope/engine/store/bucket/buckettest/ports"
 )
 
 // mcpTool calls a tool with the client of the MCP SDK and writes the text of the result to a file, after
@@ -68,10 +69,12 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: freeport VARIABLE")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, release, err := ports.Reserve()
 	ts.Check(err)
-	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
-	ts.Check(l.Close())
+	ts.Defer(release)
+	_, port, err := net.SplitHostPort(address)
+	ts.Check(err)
+	ts.Setenv(args[0], port)
 }
 
 // field sets a variable to a field of the first line of a file: field VARIABLE FILE NAME

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"acescope/engine/store/bucket/buckettest/ports"
 	"acescope/sources/cluster"
 )
 
@@ -100,12 +100,12 @@ func startCollector(t *testing.T, binary, protocol string) (string, output) {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, release, err := ports.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Cleanup(release)
+	return address
 }
 
 // output is the file with the output of a collector.

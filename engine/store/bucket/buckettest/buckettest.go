@@ -16,6 +16,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 
+	"acescope/engine/store/bucket/buckettest/ports"
 	_ "acescope/engine/store/bucket/drivers"
 )
 
@@ -117,10 +118,9 @@ func (e emulator) start(t *testing.T) string {
 	if program == "" {
 		t.Skipf("set %s to the emulator's program: %s", e.variable, e.install)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, release, err := ports.Reserve()
 	check(t, err)
-	address := l.Addr().String()
-	check(t, l.Close())
+	t.Cleanup(release)
 	_, port, err := net.SplitHostPort(address)
 	check(t, err)
 	dir := t.TempDir()

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"acescope/engine/store/bucket/buckettest/ports"
 )
 
 const keyVariable = "AWS_ACCESS_KEY_ID"
@@ -36,6 +38,7 @@ func setCredentials(t *testing.T) {
 // S3 is an S3 store in memory whose faults a test sets. It checks the access key, but no signature.
 type S3 struct {
 	address string
+	release func() // of the port
 	key     string // the access key that the store accepts
 
 	mu      sync.Mutex
@@ -54,9 +57,13 @@ type object struct {
 // answer with, or "".
 type Fault func(r *http.Request) (code string)
 
-// NewS3 starts a store. The caller stops it with [S3.Stop].
+// NewS3 starts a store. The caller ends it with [S3.Close]. No other server gets its port while it is
+// stopped.
 func NewS3() (s *S3, err error) {
-	s = &S3{address: "127.0.0.1:0", key: Credentials()[keyVariable], objects: map[string]object{}}
+	s = &S3{key: Credentials()[keyVariable], objects: map[string]object{}}
+	if s.address, s.release, err = ports.Reserve(); err != nil {
+		return nil, err
+	}
 	return s, s.Start()
 }
 
@@ -65,7 +72,7 @@ func StartS3(t *testing.T) *S3 {
 	t.Helper()
 	s, err := NewS3()
 	check(t, err)
-	t.Cleanup(s.Stop)
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -84,7 +91,7 @@ func (s *S3) Start() error {
 	}
 	server, ended := &http.Server{Handler: s}, make(chan struct{})
 	s.mu.Lock()
-	s.address, s.server, s.ended = l.Addr().String(), server, ended
+	s.server, s.ended = server, ended
 	s.mu.Unlock()
 	go func() {
 		defer close(ended)
@@ -102,6 +109,12 @@ func (s *S3) Stop() {
 		<-s.ended
 		s.server = nil
 	}
+}
+
+// Close stops the store and gives its port back.
+func (s *S3) Close() {
+	s.Stop()
+	s.release()
 }
 
 // Fail sets the fault of later requests; nil ends it.
