@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -17,6 +18,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
 	"acescope/engine/temporal/searchattr"
 )
 
@@ -48,6 +50,9 @@ func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (r
 
 func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOptions, kind string,
 	in any) (string, error) {
+	if err := e.renew(ctx, in); err != nil {
+		return "", fmt.Errorf("start %s: %w", id, err)
+	}
 	o.TaskQueue = e.TaskQueue
 	o.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	o.WorkflowExecutionErrorWhenAlreadyStarted = true
@@ -60,6 +65,27 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 		return "", startError(ctx, e, id, err)
 	}
 	return run.GetRunID(), nil
+}
+
+var playbookPattern = regexp.MustCompile(`"(?:playbook_hash|learn_from)":"([0-9a-f]{64})"`)
+
+// renew keeps the artifacts and playbooks in the input of a run until its history has the references.
+func (e *Engine) renew(ctx context.Context, in any) error {
+	text, err := json.Marshal(in)
+	for _, ref := range ace.RefsIn(text) {
+		if err == nil {
+			_, err = e.Artifacts.Renew(ctx, ref)
+		}
+	}
+	for _, m := range playbookPattern.FindAllSubmatch(text, -1) {
+		if err == nil {
+			err = e.Books.Renew(ctx, string(m[1]))
+		}
+		if errors.Is(err, playbook.ErrNotFound) { // on the machine of a worker, or nowhere, which the run reports
+			err = nil
+		}
+	}
+	return err
 }
 
 // startError returns the error of a start. If the namespace lacks search attributes, it says how to create

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -18,6 +20,17 @@ type Ref struct {
 	SHA256    string `json:"sha256"`
 	Size      int64  `json:"size"`
 	MediaType string `json:"media_type,omitempty"`
+}
+
+var refPattern = regexp.MustCompile(`\{"sha256":"([0-9a-f]{64})","size":(\d{1,18})[,}]`)
+
+// RefsIn returns the references in a compact JSON text, without media types.
+func RefsIn(text []byte) (refs []Ref) {
+	for _, m := range refPattern.FindAllSubmatch(text, -1) {
+		size, _ := strconv.ParseInt(string(m[2]), 10, 64) // 18 digits are in range
+		refs = append(refs, Ref{SHA256: string(m[1]), Size: size})
+	}
+	return refs
 }
 
 // Usage is the cost of a step: tokens as the provider counts them, and the cost in US dollars

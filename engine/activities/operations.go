@@ -35,7 +35,7 @@ const (
 // RegisterOperations registers only the operations of flows.
 func (a *Activities) RegisterOperations(r operation.Registry) error {
 	have := func(ref ace.Ref) bool {
-		ok, err := a.Artifacts.Has(context.Background(), ref)
+		ok, err := a.Artifacts.Renew(context.Background(), ref)
 		return ok && err == nil
 	}
 	in := a.inputs()

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"time"
 
 	"acescope/engine/internal/durable"
 	"acescope/engine/internal/lru"
@@ -24,19 +26,27 @@ type books struct {
 	shared *shared // nil for a directory only
 }
 
-// put stores a whole playbook for all machines.
+// put stores a whole playbook for all machines, or renews it; see [bucket.Renew].
 func (k *books) put(ctx context.Context, hash string, content []byte) error {
-	err := k.write(hash, content, true)
-	if err == nil && k.shared != nil {
+	write := func() error { return k.write(hash, content, true) }
+	if k.shared == nil {
+		b, root := bucket.Local(k.dir, tmpDir)
+		return bucket.Renew(ctx, b, path.Join(root, booksDir, hash[:2], hash+".json"), write)
+	}
+	err := write()
+	if err == nil {
 		err = k.shared.putBook(ctx, hash, content)
 	}
 	return err
 }
 
-// write writes the file of a playbook unless an intact one exists.
+// write writes the file of a playbook, or gives an intact one the current time.
 func (k *books) write(hash string, content []byte, sync bool) error {
 	if old, err := os.ReadFile(k.path(hash)); err == nil && digest(old) == hash {
-		return nil
+		err := os.Chtimes(k.path(hash), time.Time{}, time.Now())
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	if err := durable.Mkdir(filepath.Dir(k.path(hash))); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (s *Store) ImportBooks(ctx context.Context, from *Store) (copied int, err e
 		if err == nil {
 			copied++
 		} else if errors.Is(err, bucket.ErrExists) {
-			err = nil
+			err = s.shared.putBook(ctx, hash, book.Canonical())
 		}
 		return err
 	})

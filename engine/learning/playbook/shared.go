@@ -310,7 +310,7 @@ func (b *shared) pause(ctx context.Context, branch string) {
 }
 
 func (b *shared) putBook(ctx context.Context, hash string, content []byte) error {
-	return b.Put(ctx, sharedBookKey(hash), bytes.NewReader(content))
+	return bucket.Store(ctx, b, sharedBookKey(hash), bytes.NewReader(content))
 }
 
 // own reserves a branch in the shared store. It returns the server that has it.

@@ -131,6 +131,15 @@ func (s *Store) Get(ctx context.Context, hash string) (*Playbook, error) {
 	return nil, fmt.Errorf("%w: %s in %s%s", ErrNotFound, hash, s.dir, s.Hint)
 }
 
+// Renew keeps a version for [bucket.MinAge]. Call it before you refer to a version that no branch may have.
+func (s *Store) Renew(ctx context.Context, hash string) error {
+	book, err := s.Get(ctx, hash)
+	if err == nil {
+		_, err = s.Put(ctx, book)
+	}
+	return err
+}
+
 // Resolve returns the only hash that begins with the prefix of six digits or more.
 func (s *Store) Resolve(prefix string) (string, error) {
 	prefix = strings.ToLower(prefix)

@@ -141,11 +141,11 @@ type shaky struct {
 	failures int
 }
 
-func (b *shaky) Put(ctx context.Context, key string, content io.Reader) error {
+func (b *shaky) Create(ctx context.Context, key string, content io.Reader) error {
 	if b.failures--; b.failures >= 0 {
 		return fmt.Errorf("write %s: %w", key, bucket.ErrUnavailable)
 	}
-	return b.Bucket.Put(ctx, key, content)
+	return b.Bucket.Create(ctx, key, content)
 }
 
 func TestUploadIsRepeated(t *testing.T) {
@@ -161,7 +161,7 @@ func TestUploadIsRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := bucket.Get(t.Context(), b, key(ref), 100); err != nil || string(got) != "paid for" {
+	if got, err := bucket.Get(t.Context(), b, store.key(ref), 100); err != nil || string(got) != "paid for" {
 		t.Errorf("%q, %v", got, err)
 	}
 	store.shared = &shaky{b, 1000}
@@ -196,7 +196,7 @@ func testDamagedCopies(t *testing.T, url string) {
 			t.Errorf("%q: %q, %v", damage, got, err)
 		}
 	}
-	if err := b.Put(t.Context(), key(ref), strings.NewReader("wrong")); err != nil {
+	if err := b.Put(t.Context(), store.key(ref), strings.NewReader("wrong")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(store.path(ref.SHA256)); err != nil {
@@ -205,4 +205,80 @@ func testDamagedCopies(t *testing.T, url string) {
 	if got, err := store.Get(t.Context(), ref, 100); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("%q, %v", got, err)
 	}
+}
+
+// counted counts the requests that write.
+type counted struct {
+	bucket.Bucket
+	writes int
+}
+
+func (b *counted) Create(ctx context.Context, key string, content io.Reader) error {
+	b.writes++
+	return b.Bucket.Create(ctx, key, content)
+}
+
+// A machine trusts what it stored itself a short time ago, but not what it fetched: that may be old, and is
+// renewed before it is referred to, with the artifacts to which it refers.
+func TestTrust(t *testing.T) {
+	url := "file://" + t.TempDir()
+	machine := func() (*Store, *counted) {
+		t.Helper()
+		b, err := bucket.Make(t.Context(), url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &counted{Bucket: b}
+		s, err := OpenShared(t.TempDir(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, c
+	}
+	put := func(s *Store, content string) ace.Ref {
+		t.Helper()
+		ref, err := s.PutBytes(t.Context(), []byte(content), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ref
+	}
+	first, requests := machine()
+	text := put(first, "text")
+	content := fmt.Sprintf(`{"ref":{"sha256":"%s","size":%d}}`, text.SHA256, text.Size)
+	record := put(first, content)
+	put(first, content)
+	if requests.writes != 2 {
+		t.Errorf("%d requests to write", requests.writes)
+	}
+	old := time.Now().Add(-10 * 24 * time.Hour)
+	check := func(want bool, refs ...ace.Ref) {
+		t.Helper()
+		for _, ref := range refs {
+			path := filepath.Join(strings.TrimPrefix(url, "file://"), first.key(ref))
+			info, err := os.Stat(path)
+			if err != nil || time.Since(info.ModTime()) < time.Hour != want {
+				t.Errorf("%v, renewed at %s", err, info.ModTime())
+			}
+			if err := os.Chtimes(path, time.Time{}, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check(true, text, record)
+	second, _ := machine()
+	if _, err := second.Get(t.Context(), record, 1000); err != nil {
+		t.Fatal(err)
+	}
+	check(false, record)
+	put(second, content)
+	check(true, record)
+	check(false, text)
+	third, _ := machine()
+	for _, ref := range []ace.Ref{record, {SHA256: strings.Repeat("0", 64), Size: 1}} {
+		if has, err := third.Renew(t.Context(), ref); err != nil || has != (ref == record) {
+			t.Errorf("renew %s: %t, %v", ref.SHA256, has, err)
+		}
+	}
+	check(true, record, text)
 }

@@ -6,7 +6,7 @@
 // for files being written. Several processes and goroutines may use one directory: files are
 // never modified, so there is no lock. With a shared store, the directory is a cache: an artifact is in
 // the shared store, as artifacts/ab/<sha256>, before its reference is returned, and is fetched from
-// there if the directory lacks it.
+// there if the directory lacks it. Storing an artifact again renews it, so that it is not deleted as unused.
 //
 // [Logs] are files of JSON lines below logs/ of the data directory. They are written during an
 // activity so that others can follow them, and finished at its end: made read-only and linked as an
@@ -49,6 +49,8 @@ var (
 const (
 	tmpDir   = "tmp"
 	maxCache = 4 << 30 // bytes of a shared store's artifacts in the directory
+
+	maxFollowed = 4 << 20 // bytes of an artifact whose references are renewed with it
 )
 
 // Store is a directory of artifacts, or the cache of a shared store.
@@ -57,6 +59,8 @@ type Store struct {
 	Hint string
 
 	dir    string
+	bucket bucket.Bucket // the shared store or the directory; nil if the store was opened for reading
+	root   string        // the first part of the keys
 	shared bucket.Bucket // nil for a directory only
 	cache  *bucket.Cache // nil for a directory only
 }
@@ -73,7 +77,9 @@ func OpenShared(dir string, shared bucket.Bucket) (*Store, error) {
 	durable.Sweep(filepath.Join(dir, tmpDir))
 	s := &Store{dir: dir, shared: shared}
 	if shared != nil {
-		s.cache = bucket.NewCache(dir, maxCache)
+		s.bucket, s.root, s.cache = shared, "artifacts", bucket.NewCache(dir, maxCache)
+	} else {
+		s.bucket, s.root = bucket.Local(dir, tmpDir)
 	}
 	return s, nil
 }
@@ -114,36 +120,39 @@ func copyHashed(ctx context.Context, w io.Writer, r io.Reader, mediaType string)
 	return ace.Ref{SHA256: hex.EncodeToString(h.Sum(nil)), Size: n, MediaType: mediaType}, err
 }
 
-// uploadedFor is the time for which an artifact in the directory is assumed to be in the shared store too. It
-// is much shorter than the time for which unused artifacts stay in the shared store.
-const uploadedFor = 24 * time.Hour
-
 // place copies a file with the content of an artifact to the shared store, and then moves it to the directory
-// with put. It does nothing if the directory has the intact artifact, except that it uploads it again after
-// uploadedFor.
+// with put. If the directory has the intact artifact, it only gives it the current time. The time of a file
+// in the cache of a shared store is that of its upload.
 func (s *Store) place(ctx context.Context, ref ace.Ref, file string, put func(from, to string) error) error {
 	path := s.path(ref.SHA256)
 	info, err := os.Stat(path)
 	have := err == nil && s.isIntact(ref)
-	if have && (s.shared == nil || time.Since(info.ModTime()) < uploadedFor) {
-		return nil
-	}
-	if s.shared != nil {
-		if err := s.upload(ctx, ref, file); err != nil {
+	write := func() error {
+		if have {
+			err := os.Chtimes(path, time.Time{}, time.Now())
+			if !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		if err := durable.Mkdir(filepath.Dir(path)); err != nil {
 			return err
 		}
+		if err := put(file, path); err != nil {
+			return err
+		}
+		s.cache.Added(ref.Size)
+		return durable.SyncDir(filepath.Dir(path))
 	}
-	if have {
-		return os.Chtimes(path, time.Time{}, time.Now())
+	if s.shared == nil {
+		return bucket.Renew(ctx, s.bucket, s.key(ref), write)
 	}
-	if err := durable.Mkdir(filepath.Dir(path)); err != nil {
+	if have && bucket.Trusted(info.ModTime()) {
+		return nil
+	}
+	if err := s.upload(ctx, ref, file); err != nil {
 		return err
 	}
-	if err := put(file, path); err != nil {
-		return err
-	}
-	s.cache.Added(ref.Size)
-	return durable.SyncDir(filepath.Dir(path))
+	return write()
 }
 
 // An upload is repeated for uploadPatience if the shared store fails, because the result of a step that costs
@@ -175,7 +184,7 @@ func (s *Store) uploadOnce(ctx context.Context, ref ace.Ref, file string) error 
 		return err
 	}
 	defer f.Close()
-	return s.shared.Put(ctx, key(ref), f)
+	return bucket.Store(ctx, s.shared, s.key(ref), f)
 }
 
 func (s *Store) isIntact(ref ace.Ref) bool {
@@ -190,8 +199,8 @@ func (s *Store) isIntact(ref ace.Ref) bool {
 
 func (s *Store) path(sum string) string { return filepath.Join(s.dir, sum[:2], sum) }
 
-// key returns the key of an artifact in the shared store.
-func key(ref ace.Ref) string { return "artifacts/" + ref.SHA256[:2] + "/" + ref.SHA256 }
+// key returns the key of an artifact in the bucket.
+func (s *Store) key(ref ace.Ref) string { return s.root + "/" + ref.SHA256[:2] + "/" + ref.SHA256 }
 
 // fetch copies an artifact from the shared store to the directory, unless the directory has it.
 func (s *Store) fetch(ctx context.Context, ref ace.Ref) error {
@@ -202,7 +211,7 @@ func (s *Store) fetch(ctx context.Context, ref ace.Ref) error {
 	if info, err := os.Stat(path); err == nil && info.Size() == ref.Size {
 		return nil
 	}
-	r, err := s.shared.Open(ctx, key(ref))
+	r, err := s.shared.Open(ctx, s.key(ref))
 	if errors.Is(err, bucket.ErrNotFound) {
 		return fmt.Errorf("%w: %s in %s", ErrNotFound, ref.SHA256, s.shared)
 	}
@@ -217,10 +226,12 @@ func (s *Store) fetch(ctx context.Context, ref ace.Ref) error {
 	defer os.Remove(f.Name()) // fails if the file was renamed
 	have, err := copyHashed(ctx, f, io.LimitReader(r, ref.Size+1), ref.MediaType)
 	if err == nil && have != ref {
-		err = fmt.Errorf("%w: the content of %s in %s does not match its name", ErrCorrupt, key(ref),
+		err = fmt.Errorf("%w: the content of %s in %s does not match its name", ErrCorrupt, s.key(ref),
 			s.shared)
 	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	// The object may be old: the file does not count as uploaded.
+	untrusted := time.Now().Add(-bucket.MinAge)
+	if err := errors.Join(err, f.Close(), os.Chtimes(f.Name(), time.Time{}, untrusted)); err != nil {
 		return err
 	}
 	if err := durable.Mkdir(filepath.Dir(path)); err != nil {
@@ -309,6 +320,33 @@ func (s *Store) Has(ctx context.Context, ref ace.Ref) (bool, error) {
 		return false, fmt.Errorf("artifact %s: %w", ref.SHA256, err)
 	}
 	return info.Size() == ref.Size, nil
+}
+
+// Renew is like [Store.Has], and also keeps the artifact, and those to which its content refers, for
+// [bucket.MinAge]. Call it before you refer to an artifact that was stored some time ago. A damaged artifact
+// counts as missing.
+func (s *Store) Renew(ctx context.Context, ref ace.Ref) (bool, error) {
+	has, err := s.Has(ctx, ref)
+	if !has || err != nil || s.bucket == nil {
+		return has, err
+	}
+	if !s.isIntact(ref) {
+		return false, nil
+	}
+	path := s.path(ref.SHA256)
+	gone := func(string, string) error { return fmt.Errorf("%w: %s was deleted", ErrNotFound, ref.SHA256) }
+	if err := s.place(ctx, ref, path, gone); errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil || ref.Size > maxFollowed {
+		return err == nil, err
+	}
+	content, err := s.Get(ctx, ref, maxFollowed)
+	for _, next := range ace.RefsIn(content) {
+		if err == nil {
+			_, err = s.Renew(ctx, next)
+		}
+	}
+	return err == nil, err
 }
 
 // Path returns the path of an artifact's file. It first fetches the artifact from a shared store. The file

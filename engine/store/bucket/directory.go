@@ -16,7 +16,7 @@ import (
 	"acescope/engine/internal/durable"
 )
 
-// tmpDir holds the files that are being written. No key begins with a dot.
+// tmpDir is the directory of the files that are being written. No key begins with a dot.
 const tmpDir = ".tmp"
 
 // directory is a bucket whose objects are files named by their keys. It creates a file with [os.Link], which
@@ -24,7 +24,14 @@ const tmpDir = ".tmp"
 // checks first and renames afterwards, so two processes could both succeed.
 type directory struct {
 	dir   string
-	there bool // whether the directory existed when it was opened
+	tmp   string // path of the files that are being written
+	there bool   // whether the directory existed when it was opened
+}
+
+// Local returns a bucket with the files of an existing directory, and the first part of their keys: the name
+// of the directory. tmp names the directory in it with the files that are being written.
+func Local(dir, tmp string) (b Bucket, root string) {
+	return &directory{filepath.Dir(dir), filepath.Join(dir, tmp), true}, filepath.Base(dir)
 }
 
 func openDirectory(u *url.URL, create bool) (Bucket, error) {
@@ -32,13 +39,13 @@ func openDirectory(u *url.URL, create bool) (Bucket, error) {
 		return nil, fmt.Errorf("%w: %s; expected file:/// and an absolute path", ErrURL, u.Redacted())
 	}
 	d := &directory{dir: filepath.FromSlash(u.Path)}
-	tmp := filepath.Join(d.dir, tmpDir)
+	d.tmp = filepath.Join(d.dir, tmpDir)
 	if create {
-		if err := os.MkdirAll(tmp, 0o700); err != nil {
+		if err := os.MkdirAll(d.tmp, 0o700); err != nil {
 			return nil, d.explain("create", "the directory", err)
 		}
 	}
-	durable.Sweep(tmp)
+	durable.Sweep(d.tmp)
 	d.there = d.exists()
 	return d, nil
 }
@@ -65,13 +72,12 @@ func (d *directory) write(ctx context.Context, key string, content io.Reader,
 	if err != nil {
 		return err
 	}
-	tmp := filepath.Join(d.dir, tmpDir)
 	if !d.there && !d.gone() { // a data directory
-		if err := os.MkdirAll(tmp, 0o700); err != nil {
+		if err := os.MkdirAll(d.tmp, 0o700); err != nil {
 			return err
 		}
 	}
-	f, err := os.CreateTemp(tmp, durable.TempPrefix+"*")
+	f, err := os.CreateTemp(d.tmp, durable.TempPrefix+"*")
 	if err != nil {
 		return err
 	}
@@ -177,7 +183,7 @@ func (d *directory) explain(verb, key string, err error) error {
 // exists reports whether the directory exists: if its network file system is unmounted, objects seem to be
 // missing.
 func (d *directory) exists() bool {
-	_, err := os.Stat(filepath.Join(d.dir, tmpDir))
+	_, err := os.Stat(d.tmp)
 	return err == nil
 }
 

@@ -1,5 +1,21 @@
 // Package garbage deletes the objects of a store to which no history and no playbook branch refers. It
 // imports engine/ace and engine/store/bucket, and starts no goroutine.
+//
+// Writers and collections run at the same time, on any machines. A writer that stores content, or is about to
+// refer to an object that was stored before, gives the object the current time with [bucket.Store] or
+// [bucket.Renew]. An object stays for [Options.OlderThan] after that, with everything to which its content
+// refers; until then, the reference must be in a history, a branch, the heartbeat of a step, a schedule or
+// another root.
+//
+// A collection deletes old objects in batches: it first creates the object "deleting" with their names, then
+// reads the time of each again, and deletes it only if it is still old. A writer renews the object first,
+// then reads "deleting", waits while that names the object, and then checks that the object exists. So either
+// the collection sees the new time, or the writer sees the name or the missing object. A batch ends after 20
+// s, and writers wait for 30 s, so neither waits for a process that was killed. What remains: a process that
+// is suspended for more than 10 s between reading the time and deleting; a request to delete that the client
+// of the store repeats after it has succeeded; and a directory on a network file system that caches
+// attributes (mount it with lookupcache=none,noac). A machine trusts for half of [bucket.MinAge] that what it
+// stored is still there.
 package garbage
 
 import (
@@ -7,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,9 +82,9 @@ func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
 // Options say which objects are deleted.
 type Options struct {
-	// OlderThan is the minimum age of deleted objects, by the clock of the store. It must be much longer than
-	// the difference between the clocks of machines, because a directory has the times of the machines that
-	// write.
+	// OlderThan is the minimum age of deleted objects, by the clock of the store, and at least [bucket.MinAge]
+	// while machines use the store. It must be much longer than the difference between the clocks of machines,
+	// because a directory has the times of the machines that write.
 	OlderThan time.Duration
 	DryRun    bool
 	// Deleted is called for each deleted object, or with DryRun for each object to delete; may be nil.
@@ -93,8 +110,14 @@ func (c *Count) Add(o bucket.Object) {
 	c.Bytes += o.Size
 }
 
-// Collect deletes objects to which neither the roots nor needed objects refer.
+// Collect deletes objects to which neither the roots nor needed objects refer, nor those that are kept for
+// their age.
 func Collect(ctx context.Context, b bucket.Bucket, roots *Roots, o Options) (Report, error) {
+	now, err := bucket.Now(ctx, b)
+	if err != nil {
+		return Report{}, err
+	}
+	c := collection{Options: o, bucket: b, before: now.Add(-o.OlderThan)}
 	objects := map[string][]bucket.Object{} // by digest
 	for _, prefix := range []string{artifactsPrefix, booksPrefix} {
 		for object, err := range b.List(ctx, prefix) {
@@ -107,39 +130,34 @@ func Collect(ctx context.Context, b bucket.Bucket, roots *Roots, o Options) (Rep
 			}
 		}
 	}
-	if err := roots.follow(ctx, b, objects); err != nil {
+	if err := c.follow(ctx, roots, objects); err != nil {
 		return Report{}, err
 	}
-	now, err := bucket.Now(ctx, b)
-	if err != nil {
-		return Report{}, err
-	}
-	c := collection{Options: o, bucket: b, before: now.Add(-o.OlderThan)}
 	for digest, list := range objects {
-		for _, object := range list {
-			if err := c.visit(ctx, object, roots.digests[digest]); err != nil {
-				return c.report, err
-			}
-		}
+		c.visit(list, roots.digests[digest], false)
 	}
 	for prefix, depth := range map[string]int{logsPrefix: 4, transcriptsPrefix: 2} {
+		dirs := map[string][]bucket.Object{}
 		for object, err := range b.List(ctx, prefix) {
-			if err == nil {
-				err = c.visit(ctx, object, roots.logs[firstParts(object.Key, depth)])
-			}
 			if err != nil {
-				return c.report, err
+				return Report{}, err
 			}
+			dir := firstParts(object.Key, depth)
+			dirs[dir] = append(dirs[dir], object)
+		}
+		for dir, list := range dirs { // one recent part keeps the others
+			c.visit(list, roots.logs[dir], slices.ContainsFunc(list, c.isRecent))
 		}
 	}
-	return c.report, nil
+	err = c.delete(ctx)
+	return c.report, err
 }
 
-// follow adds the objects to which needed objects refer.
-func (r *Roots) follow(ctx context.Context, b bucket.Bucket, objects map[string][]bucket.Object) error {
+// follow adds the objects to which needed and recent objects refer.
+func (c *collection) follow(ctx context.Context, r *Roots, objects map[string][]bucket.Object) error {
 	var next []string
-	for digest := range objects {
-		if r.digests[digest] {
+	for digest, list := range objects {
+		if r.digests[digest] || slices.ContainsFunc(list, c.isRecent) {
 			next = append(next, digest)
 		}
 	}
@@ -150,7 +168,7 @@ func (r *Roots) follow(ctx context.Context, b bucket.Bucket, objects map[string]
 			if object.Size > maxFollowed {
 				continue
 			}
-			content, err := bucket.Get(ctx, b, object.Key, maxFollowed)
+			content, err := bucket.Get(ctx, c.bucket, object.Key, maxFollowed)
 			if err != nil && !errors.Is(err, bucket.ErrNotFound) {
 				return err
 			}
@@ -168,29 +186,44 @@ func firstParts(key string, n int) string {
 
 type collection struct {
 	Options
-	bucket bucket.Bucket
-	before time.Time // only objects written before
-	report Report
+	bucket  bucket.Bucket
+	before  time.Time // only objects written before
+	report  Report
+	garbage []bucket.Object
 }
 
-func (c *collection) visit(ctx context.Context, o bucket.Object, needed bool) error {
-	switch {
-	case needed:
-		c.report.Kept.Add(o)
-		return nil
-	case !o.Written.Before(c.before):
-		c.report.Recent.Add(o)
-		return nil
-	}
-	if !c.DryRun {
-		if err := c.bucket.Delete(ctx, o.Key); err != nil && !errors.Is(err, bucket.ErrNotFound) {
-			return fmt.Errorf("stopped after %s: %w",
-				ace.Count(c.report.Deleted.Objects, "deleted object"), err)
+func (c *collection) isRecent(o bucket.Object) bool { return !o.Written.Before(c.before) }
+
+// visit decides what to do with objects of one digest or directory.
+func (c *collection) visit(list []bucket.Object, needed, recent bool) {
+	for _, o := range list {
+		switch {
+		case needed:
+			c.report.Kept.Add(o)
+		case recent || c.isRecent(o):
+			c.report.Recent.Add(o)
+		default:
+			c.garbage = append(c.garbage, o)
 		}
 	}
-	c.report.Deleted.Add(o)
-	if c.Deleted != nil {
-		c.Deleted(o)
+}
+
+func (c *collection) delete(ctx context.Context) error {
+	deleted := func(o bucket.Object) {
+		c.report.Deleted.Add(o)
+		if c.Deleted != nil {
+			c.Deleted(o)
+		}
+	}
+	if c.DryRun {
+		for _, o := range c.garbage {
+			deleted(o)
+		}
+		return nil
+	}
+	slices.SortFunc(c.garbage, func(a, b bucket.Object) int { return strings.Compare(a.Key, b.Key) })
+	if err := bucket.DeleteOld(ctx, c.bucket, c.garbage, c.before, deleted, c.report.Recent.Add); err != nil {
+		return fmt.Errorf("stopped after %s: %w", ace.Count(c.report.Deleted.Objects, "deleted object"), err)
 	}
 	return nil
 }

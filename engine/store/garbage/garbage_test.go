@@ -132,3 +132,30 @@ func TestCollect(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Objects that are not needed, but kept for their age, keep those to which they refer.
+func TestRecentObjectsKeepOthers(t *testing.T) {
+	b, err := bucket.Make(t.Context(), "file://"+t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := skewed{b, 0, map[string]time.Duration{}}
+	object := func(digit, content string, age time.Duration) (digest string) {
+		digest = strings.Repeat(digit, 64)
+		key := "artifacts/" + digest[:2] + "/" + digest
+		put(t, b, key, content)
+		store.age[key] = age
+		return digest
+	}
+	const day = 24 * time.Hour
+	record := object("2", `{"sha256":"`+object("1", "text", 10*day)+`"}`, 10*day)
+	object("3", `{"sha256":"`+record+`"}`, day) // of a run that has not started yet
+	object("4", "unused", 10*day)
+	put(t, b, "logs/runs/w/r/a-1-1.jsonl/m-000000000000-4", "old\n") // of a run that is not listed yet
+	store.age["logs/runs/w/r/a-1-1.jsonl/m-000000000000-4"] = 10 * day
+	put(t, b, "logs/runs/w/r/a-1-1.jsonl/m-000000000004-4", "new\n")
+	r, err := Collect(t.Context(), store, NewRoots(), Options{OlderThan: 2 * day})
+	if err != nil || r.Deleted.Objects != 1 || r.Kept.Objects != 2 || r.Recent.Objects != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -78,8 +78,8 @@ type Handlers struct {
 	// Put stores a result that is too large to be recorded, like artifact.Store.PutBytes.
 	// Without it, such a result is a permanent failure.
 	Put func(ctx context.Context, content []byte, mediaType string) (ace.Ref, error)
-	// Have reports whether the content of a cached reference still exists. Without it, cached
-	// references are trusted.
+	// Have reports whether the content of a reference in a cached result still exists, and keeps it.
+	// Without it, cached references are trusted.
 	Have func(ace.Ref) bool
 	// Cache serves operations that allow it. Its errors are logged and do not fail the operation.
 	Cache Cache
@@ -248,8 +248,8 @@ func (h *Handlers) cached(ctx context.Context, key string) (Entry, bool) {
 		activity.GetLogger(ctx).Warn("the result cache cannot be read", "error", err)
 		return Entry{}, false
 	}
-	if ok && e.Ref != nil && h.Have != nil && !h.Have(*e.Ref) {
-		return Entry{}, false
+	if text, err := json.Marshal(e.Result); ok && err == nil && h.Have != nil {
+		ok = !slices.ContainsFunc(ace.RefsIn(text), func(ref ace.Ref) bool { return !h.Have(ref) })
 	}
 	return e, ok
 }

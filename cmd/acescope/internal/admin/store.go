@@ -184,9 +184,6 @@ type gcFlags struct {
 	dryRun, yes bool
 }
 
-// minGCAge is the minimum age of deleted objects: a run may be about to refer to a younger object.
-const minGCAge = 48 * time.Hour
-
 func storeGCCommand(a *cli.App) *cobra.Command {
 	f := &gcFlags{}
 	cmd := &cobra.Command{
@@ -198,8 +195,8 @@ func storeGCCommand(a *cli.App) *cobra.Command {
 		Example: "acescope store gc --dry-run\nacescope store gc --older-than 720h --yes",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.olderThan < minGCAge {
-				return cli.UsageError("--older-than %s: must be at least %s", f.olderThan, minGCAge)
+			if f.olderThan < bucket.MinAge {
+				return cli.UsageError("--older-than %s: must be at least %s", f.olderThan, bucket.MinAge)
 			}
 			return storeGC(a, cmd.Context(), f)
 		},
