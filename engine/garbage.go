@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
@@ -47,6 +49,12 @@ func CollectGarbage(
 	}
 	roots := garbage.NewRoots()
 	addHash := func(hash string) { roots.Add([]byte(hash)) }
+	// An item moves from the journal of an evaluation to a history, which is therefore read later.
+	for _, dir := range []string{e.journalDir(), e.operationsDir()} {
+		if err := addFiles(roots, dir); err != nil {
+			return garbage.Report{}, fmt.Errorf("%w: %w", ErrKeepAll, err)
+		}
+	}
 	err = e.Books.Hashes(addHash)
 	if err == nil {
 		err = e.Prompts.Hashes(ctx, addHash)
@@ -55,10 +63,25 @@ func CollectGarbage(
 		return garbage.Report{}, fmt.Errorf("%w: %w", ErrKeepAll, err)
 	}
 	s := &historyScan{e: e, roots: roots, progress: progress}
-	if err := s.run(ctx); err != nil {
+	if err := errors.Join(s.run(ctx), s.schedules(ctx)); err != nil {
 		return garbage.Report{}, err
 	}
 	return garbage.Collect(ctx, b, roots, o)
+}
+
+// addFiles adds the digests in the files of a directory, which may not exist.
+func addFiles(roots *garbage.Roots, dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		var text []byte
+		if err == nil && !d.IsDir() {
+			text, err = os.ReadFile(path)
+			roots.Add(text)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
 }
 
 // clustersFile marks the artifacts of a data directory that are also used by the runs of a cluster without a
@@ -123,17 +146,23 @@ func (s *historyScan) scan(ctx context.Context, info *workflowpb.WorkflowExecuti
 	if err := s.add(info); err != nil {
 		return err
 	}
+	// Before the history: the result of a step replaces its heartbeats.
+	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if err := s.pending(ctx, run); err != nil {
+			return err
+		}
+	}
 	events := s.e.Client.GetWorkflowHistory(ctx, run.GetWorkflowId(), run.GetRunId(), false, 0)
 	for events.HasNext() {
 		event, err := events.Next()
-		if missing := new(serviceerror.NotFound); errors.As(err, &missing) {
+		if isNotFound(err) {
 			break // the server has deleted the run after its retention time
 		}
 		if err != nil {
 			return fmt.Errorf("%w: the history of %s cannot be read: %w", ErrKeepAll, run.GetWorkflowId(),
 				err)
 		}
-		if why := unreadable(event); why != "" {
+		if why := history.FirstEncoded([]*historypb.HistoryEvent{event}); why != "" {
 			return fmt.Errorf("%w: what %s needs is unknown, because %s", ErrKeepAll, run.GetWorkflowId(),
 				why)
 		}
@@ -151,14 +180,62 @@ func (s *historyScan) scan(ctx context.Context, info *workflowpb.WorkflowExecuti
 	return nil
 }
 
-// unreadable returns why the payloads of an event cannot be read, or "".
-func unreadable(e *historypb.HistoryEvent) string {
-	for _, p := range history.FoldedPayloads(e) {
-		if driver, ok := history.StoredBy(p); ok {
-			return "a payload is stored by " + driver
+// pending adds what an open run has besides its history: heartbeats and failures of pending steps.
+func (s *historyScan) pending(ctx context.Context, run *commonpb.WorkflowExecution) error {
+	d, err := s.e.Client.DescribeWorkflowExecution(ctx, run.GetWorkflowId(), run.GetRunId())
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the pending steps of %s cannot be read: %w", ErrKeepAll, run.GetWorkflowId(), err)
+	}
+	for _, a := range d.GetPendingActivities() {
+		if err := readable(a.GetHeartbeatDetails(), "a heartbeat of "+run.GetWorkflowId()); err != nil {
+			return err
 		}
 	}
-	return history.FirstEncoded([]*historypb.HistoryEvent{e})
+	return s.add(d)
+}
+
+// schedules adds the inputs of the runs that schedules will start.
+func (s *historyScan) schedules(ctx context.Context) error {
+	service := s.e.Client.WorkflowService()
+	list := &workflowservice.ListSchedulesRequest{Namespace: s.e.namespace, MaximumPageSize: scanPage}
+	for first := true; first || len(list.NextPageToken) > 0; first = false {
+		page, err := service.ListSchedules(ctx, list)
+		if err != nil {
+			return fmt.Errorf("%w: list the schedules: %w", ErrKeepAll, err)
+		}
+		for _, entry := range page.GetSchedules() {
+			id := entry.GetScheduleId()
+			d, err := service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{
+				Namespace: s.e.namespace, ScheduleId: id})
+			if isNotFound(err) {
+				continue
+			}
+			if err == nil {
+				err = readable(d.GetSchedule().GetAction().GetStartWorkflow().GetInput(), "the schedule "+id)
+			}
+			if err == nil {
+				err = s.add(d)
+			}
+			if err != nil {
+				return fmt.Errorf("read the schedule %s: %w", id, err)
+			}
+		}
+		list.NextPageToken = page.GetNextPageToken()
+	}
+	return nil
+}
+
+// readable returns an [ErrKeepAll] if payloads cannot be read.
+func readable(list *commonpb.Payloads, what string) error {
+	for _, p := range list.GetPayloads() {
+		if why := history.Encoded(p); why != "" {
+			return fmt.Errorf("%w: what %s needs is unknown, because a payload is %s", ErrKeepAll, what, why)
+		}
+	}
+	return nil
 }
 
 // add adds the digests in a message. They are in the texts of its payloads, which the protobuf encoding

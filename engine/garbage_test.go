@@ -1,11 +1,22 @@
 package engine_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -83,5 +94,90 @@ func age(t *testing.T, dir string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRootsOutsideHistories checks that what only a heartbeat, a failure, a memo, a schedule, or a directory
+// of interrupted evaluations or of cached results refers to is not deleted.
+func TestRootsOutsideHistories(t *testing.T) {
+	newCluster(t)
+	store := t.TempDir()
+	e := openWith(t, engine.Options{DataDir: t.TempDir(), Worker: true, Remote: &engine.Remote{},
+		Store: "file://" + store}, newScripted())
+	needed := map[string]ace.Ref{}
+	ref := func(name string) ace.Ref {
+		t.Helper()
+		r, err := e.Artifacts.PutBytes(t.Context(), []byte(name), "text/plain")
+		if err != nil {
+			t.Fatal(err)
+		}
+		needed[name] = r
+		return r
+	}
+	w := worker.New(e.Client, "interrupted", worker.Options{})
+	w.RegisterActivityWithOptions(func(ctx context.Context) error {
+		activity.RecordHeartbeat(ctx, []ace.Ref{needed["of a heartbeat"]})
+		return temporal.NewApplicationError("failed", "of the test", needed["of a failure"])
+	}, activity.RegisterOptions{Name: "fail"})
+	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
+		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+			StartToCloseTimeout: time.Hour, RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Hour},
+		}), "fail").Get(ctx, nil)
+	}, workflow.RegisterOptions{Name: "interrupted"})
+	ref("of a heartbeat")
+	ref("of a failure")
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "interrupted",
+		TaskQueue: "interrupted", Memo: map[string]any{"ref": ref("of a memo")}}, "interrupted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Client.ScheduleClient().Create(t.Context(), client.ScheduleOptions{ID: "monthly",
+		Paused: true, Action: &client.ScheduleWorkflowAction{ID: "monthly", Workflow: "w", TaskQueue: "none",
+			Args: []any{ref("of a schedule")}}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]string{"evaluations/e.jsonl": "of an item",
+		"cache/operations/ab/c.json": "of a result"} {
+		text, err := json.Marshal(map[string]any{"model_calls": ref(of)})
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(e.DataDir(), name)), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(e.DataDir(), name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	service := e.Client.WorkflowService()
+	eventually(t, func() error {
+		d, err := e.Client.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+		if err != nil {
+			return err
+		}
+		if p := d.GetPendingActivities(); len(p) == 0 || p[0].GetLastFailure() == nil {
+			return fmt.Errorf("the step has not failed yet: %v", p)
+		}
+		list, err := service.ListSchedules(t.Context(), &workflowservice.ListSchedulesRequest{
+			Namespace: e.Namespace(), MaximumPageSize: 10})
+		if err == nil && len(list.GetSchedules()) == 0 {
+			err = errors.New("the schedule is not listed yet")
+		}
+		return err
+	})
+	age(t, store)
+	r, err := engine.CollectGarbage(t.Context(), e, garbage.Options{OlderThan: 48 * time.Hour}, nil)
+	if err != nil || r.Deleted.Objects != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	other := openEngine(t, engine.Options{DataDir: t.TempDir(), Remote: &engine.Remote{}})
+	for name, ref := range needed {
+		if has, err := other.Artifacts.Has(t.Context(), ref); err != nil || !has {
+			t.Errorf("%s: %t, %v", name, has, err)
+		}
 	}
 }

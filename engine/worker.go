@@ -58,6 +58,10 @@ func (s *workerSet) stop() {
 	s.sessions.stop()
 }
 
+// Directories of this machine with references that no history may have.
+func (e *Engine) journalDir() string    { return filepath.Join(e.dir, "evaluations") }
+func (e *Engine) operationsDir() string { return filepath.Join(e.dir, "cache", "operations") }
+
 // workerClient returns the client of workers.
 func (e *Engine) workerClient() client.Client {
 	if e.serving != nil {
@@ -75,8 +79,8 @@ func (e *Engine) serve(o Options) error {
 		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers,
 		Blueprint: e.stepProviders(o.Blueprints),
 		Signals:   e.Client, Logs: artifact.NewLogs(e.dir, e.Artifacts), Agents: e.Agents,
-		Withheld: o.withheld(), CacheDir: filepath.Join(e.dir, "cache", "operations"), Self: e.ownEnv(o),
-		NoCallRecords: o.NoCallRecords, JournalDir: filepath.Join(e.dir, "evaluations"),
+		Withheld: o.withheld(), CacheDir: e.operationsDir(), Self: e.ownEnv(o),
+		NoCallRecords: o.NoCallRecords, JournalDir: e.journalDir(),
 		Graders: o.Graders,
 	}
 	if o.Blueprints != nil {

@@ -53,7 +53,12 @@ func (e *evaluator) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Eva
 	if err != nil {
 		return done.total, err
 	}
-	for _, item := range items {
+	for i, item := range items {
+		if i >= len(reported) && item.Calls != nil { // only this machine knew of the record
+			if _, err := e.artifacts.Renew(ctx, item.Calls.Ref); err != nil {
+				return done.total, stored(err)
+			}
+		}
 		done.add(item)
 	}
 	var latest atomic.Value // for the heartbeats

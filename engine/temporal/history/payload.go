@@ -145,20 +145,26 @@ func FoldedPayloads(e *historypb.HistoryEvent) []*commonpb.Payload {
 func FirstEncoded(events []*historypb.HistoryEvent) string {
 	for _, e := range events {
 		for _, p := range FoldedPayloads(e) {
-			if driver, stored := StoredBy(p); stored {
-				return fmt.Sprintf("a payload of event %d is %s", e.GetEventId(), storedBy(driver))
-			}
-			switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {
-			case converter.MetadataEncodingNil, converter.MetadataEncodingBinary,
-				converter.MetadataEncodingJSON,
-				converter.MetadataEncodingProto, converter.MetadataEncodingProtoJSON:
-			default:
-				return fmt.Sprintf("a payload of event %d is encoded (%s)%s", e.GetEventId(), encoding,
-					DecodeHint(p))
+			if why := Encoded(p); why != "" {
+				return fmt.Sprintf("a payload of event %d is %s", e.GetEventId(), why)
 			}
 		}
 	}
 	return ""
+}
+
+// Encoded returns why a workflow could not read a payload, or "".
+func Encoded(p *commonpb.Payload) string {
+	if driver, stored := StoredBy(p); stored {
+		return storedBy(driver)
+	}
+	switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {
+	case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingJSON,
+		converter.MetadataEncodingProto, converter.MetadataEncodingProtoJSON:
+		return ""
+	default:
+		return fmt.Sprintf("encoded (%s)%s", encoding, DecodeHint(p))
+	}
 }
 
 // FailureOf converts a failure that a history recorded.
