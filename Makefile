@@ -35,7 +35,7 @@ race: ## Run the tests of the packages where goroutines meet, with the race dete
 	set -x; $(TEST) -race -short -skip 'Every[A-Za-z]*Size|^Fuzz|^TestNearDuplicatesFindsAll$$' \
 		$$(go list $(RACE) | grep -Ev '($(RACELESS))$$')
 
-storm: ## Kill processes of an experiment at random moments, KILLS (60) times, seed SEED (the time); compare its result
+storm: ## Kill processes of an experiment at random moments, KILLS (60) times, seed SEED (the time), during gc; compare its result
 	@export ACESCOPE_STORM_KILLS=$(or $(KILLS),60) ACESCOPE_STORM_SEED=$(or $(SEED),$$(date +%s)); \
 	echo "storm: KILLS=$$ACESCOPE_STORM_KILLS SEED=$$ACESCOPE_STORM_SEED"; \
 	$(TEST) -count=1 -v ./cmd/acescope -run '^TestStorm$$'

@@ -8,11 +8,16 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/store/bucket"
 )
+
+// stormAgeEnv is the variable with the age of objects that programs of a storm may delete.
+const stormAgeEnv = "ACESCOPE_STORM_AGE"
 
 // testsPerProcessor sets the default of -parallel. The tests mostly wait: for a server to start, for a killed
 // process to be missed. With 4, a worker did not answer doctor within its 5 seconds on a loaded machine.
@@ -35,6 +40,9 @@ func program() {
 		return
 	}
 	noteProgram()
+	if age, err := time.ParseDuration(os.Getenv(stormAgeEnv)); err == nil {
+		bucket.MinAge = age
+	}
 	os.Exit(execute())
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Reserve returns a loopback address on which nothing listens. Until release is called, only a listener that
-// names the port gets it: the port belongs to an open connection, so the system assigns it to nobody else.
+// names the port gets it: the port belongs to an open connection, so the system does not assign it to others.
 func Reserve() (address string, release func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
