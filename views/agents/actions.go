@@ -242,7 +242,7 @@ func (a *Agents) askStart(s tui.Shell) tea.Cmd {
 		defer stop()
 		c := a.actions.StartChoices(ctx, dirs)
 		if len(c.Agents) == 0 {
-			return tui.Failed(errors.New("no agent is installed; install one: " + c.Install[agentNames[0]]))
+			return tui.Failed(errors.New("no agent is installed; install one: " + c.Install[ace.Agents()[0]]))
 		}
 		value := "agent=" + c.Agents[0] + " "
 		if len(c.Dirs) > 0 {
@@ -283,8 +283,6 @@ func quoted(s string) string {
 	}
 	return s
 }
-
-var agentNames = []string{"claude", "codex", "gemini", "opencode"}
 
 func completeStart(line string, cursor int, c console.StartChoices) (int, []string) {
 	typed := line[:cursor]
@@ -413,7 +411,7 @@ func completeSession(arg string) []string {
 	if !ok {
 		return nil
 	}
-	from, options := completeStart(rest, len(rest), console.StartChoices{Agents: agentNames})
+	from, options := completeStart(rest, len(rest), console.StartChoices{Agents: ace.Agents()})
 	return console.WithHead("start "+rest[:from], options)
 }
 

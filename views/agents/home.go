@@ -65,7 +65,7 @@ func (h *Home) agentRows(now time.Time) (rows []console.Row) {
 			byAgent[string(s.Agent)] = append(byAgent[string(s.Agent)], s)
 		}
 	}
-	for _, agent := range agentNames {
+	for _, agent := range ace.Agents() {
 		if list := byAgent[agent]; len(list) > 0 {
 			rows = append(rows, console.Row{What: "agent", Content: agent, Open: console.Opens("agents"),
 				Cells: agentCells(agent, list, now)})

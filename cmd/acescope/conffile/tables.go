@@ -253,8 +253,6 @@ type Agent struct {
 	AllowFull  bool     `toml:"allow_full"`
 }
 
-var agentNames = []string{"claude", "codex", "gemini", "opencode"}
-
 // envName matches the name of a variable, or a prefix of names that ends with a star.
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
 
@@ -269,7 +267,7 @@ func (p *parser) readAgents(value any) {
 	if tables["allow_full"] != nil && !ok {
 		p.mistake("agents.allow_full", "agents.allow_full must be true or false")
 	}
-	for _, name := range agentNames {
+	for _, name := range ace.Agents() {
 		agent, table := Agent{Name: name, AllowFull: allowFull}, tables[name]
 		if table == nil && !allowFull {
 			continue
@@ -283,9 +281,9 @@ func (p *parser) readAgents(value any) {
 		p.Agents = append(p.Agents, agent)
 	}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		if name != "allow_full" && !slices.Contains(agentNames, name) {
+		if name != "allow_full" && !ace.IsAgent(name) {
 			p.mistake("agents."+name, "unknown agent %.40q; known agents: %s", name,
-				strings.Join(agentNames, ", "))
+				strings.Join(ace.Agents(), ", "))
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 
 	"acescope/engine/ace"
 )
@@ -59,9 +58,6 @@ const Revision = 1
 
 var sessionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
-// Agents returns the names of the supported agents.
-func Agents() []string { return []string{"claude", "codex", "gemini", "opencode"} }
-
 // Check reports the first problem of the input in one sentence, or nil.
 func (in Input) Check() error {
 	switch {
@@ -80,8 +76,8 @@ func (in Input) Check() error {
 	if err := CheckServers(in.MCPServers, len(in.Served) > 0); err != nil {
 		return err
 	}
-	if !slices.Contains(Agents(), in.Agent) {
-		return fmt.Errorf("agent %q: use one of %v", in.Agent, Agents())
+	if !ace.IsAgent(in.Agent) {
+		return fmt.Errorf("agent %q: use one of %v", in.Agent, ace.Agents())
 	}
 	return in.checkPolicy()
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"acescope/engine/ace"
 )
 
 // policyOf parses rules such as "Bash(git *)=allow". A text without a pattern is the default.
@@ -146,7 +148,7 @@ func TestArgumentsOfCalls(t *testing.T) {
 
 // TestRulesHold checks that a session is refused if its agent would not ask.
 func TestRulesHold(t *testing.T) {
-	for _, agent := range Agents() {
+	for _, agent := range ace.Agents() {
 		in := Input{SessionID: "s", Agent: agent, WorkingDir: "/w"}
 		if err := in.Check(); err != nil {
 			t.Error(err)

@@ -19,6 +19,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/store/artifact"
@@ -559,7 +560,7 @@ func TestRuleMatrix(t *testing.T) {
 		"write_file(f)":              {"mcp__acescope__write_file"},
 		"bash":                       {"Bash"},
 	}
-	for _, agent := range session.Agents() {
+	for _, agent := range ace.Agents() {
 		adapter, err := agentcli.For(agentcli.CLI(agent))
 		if err != nil || session.Asks(agent) != adapter.Features.Streaming {
 			t.Errorf("%s: asks %t, %v", agent, session.Asks(agent), err)
