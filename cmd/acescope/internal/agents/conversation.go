@@ -206,23 +206,19 @@ func followSession(a *cli.App, ctx context.Context, e *engine.Engine, id, messag
 	w := &sessionFollower{conversationWriter: conversationWriter{App: a, session: id}, open: -1}
 	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Detail, turn *sessions.Turn) error {
 		if messageID == "" || turn != nil {
-			if err := w.write(ctx, e, d, turn); err != nil {
-				return err
-			}
-		}
-		if d.Err != "" {
-			return fmt.Errorf("session %s: %s", id, d.Err)
+			return w.write(ctx, e, d, turn)
 		}
 		return nil
 	})
-	if err != nil || turn == nil || turn.Record == nil {
+	if err != nil || turn == nil {
 		return err
 	}
 	return turnError(*turn.Record)
 }
 
-// watchSession calls each with every change of a session, until the session or the turn with the message
-// has ended. It returns that turn, or nil.
+// watchSession calls each with every change of a session, until the session or the turn with the message, ""
+// for none, has ended. It returns that turn, whose record is not nil. The error of a session that has ended
+// without the turn says why.
 func watchSession(
 	ctx context.Context, e *engine.Engine, id, messageID string,
 	each func(*sessions.Detail, *sessions.Turn) error,
@@ -236,9 +232,15 @@ func watchSession(
 		}
 		turn = d.TurnOf(messageID)
 		err = each(d, turn)
+		if err == nil && d.Err != "" {
+			err = fmt.Errorf("session %s: %s", id, d.Err)
+		}
 		over = err != nil || d.Closed || turn != nil && !turn.Ended.IsZero()
 		if over {
 			stop()
+		}
+		if over && err == nil && (turn == nil || turn.Record == nil) {
+			turn, err = nil, endError(d.State, id, messageID)
 		}
 	})
 	if !over {
@@ -344,11 +346,8 @@ func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID 
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case turn == nil || turn.Record == nil:
-		return fmt.Errorf("session %s has ended without an answer to this message", id)
 	}
 	r := *turn.Record
 	if turn.Result != nil {

@@ -3,7 +3,6 @@ package agents
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -219,13 +218,19 @@ func serveSession(a *cli.App, ctx context.Context, e *engine.Engine, id string) 
 	}
 	cli.Warn(a, `no other process runs workers for this data directory: this one runs session %s until it has ended; `+
 		`after ctrl+c it is kept and continues with "acescope serve"`, id)
-	var end session.State
-	err := e.Client.GetWorkflow(ctx, session.WorkflowID(id), "").Get(ctx, &end)
+	err := e.Client.GetWorkflow(ctx, session.WorkflowID(id), "").Get(ctx, nil)
 	if err != nil && ctx.Err() != nil {
 		return cli.ErrInterrupted
 	}
-	if err != nil {
-		return fmt.Errorf("session %s: %w", id, errors.Unwrap(err))
+	end, err := e.Describe(ctx, id)
+	return cmp.Or(err, endError(&end, id, ""))
+}
+
+// endError returns why a session that has ended did not complete, or did not answer a message, "" for none.
+func endError(s *session.State, id, messageID string) error {
+	err := runs.ClosedError("session "+id, s.Exit, s.Failure)
+	if err == nil && messageID != "" {
+		err = fmt.Errorf("session %s has ended without an answer to this message", id)
 	}
-	return nil
+	return err
 }

@@ -107,8 +107,8 @@ func runExperiment(
 	return err
 }
 
-// closedError returns nil for a run that completed, otherwise the error that makes the command exit with 1.
-func closedError(what string, status ace.Status, failure *ace.Failure) error {
+// ClosedError returns nil for a run that completed, otherwise the error that makes the command exit with 1.
+func ClosedError(what string, status ace.Status, failure *ace.Failure) error {
 	switch {
 	case !status.Bad():
 		return nil
@@ -206,7 +206,7 @@ func printSummary(
 		PlaybookAfter: p.After, Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected,
 		Failure: state.Failure, Stopped: p.Stopped, taskCounts: countsOf(p.Epochs...),
 	}
-	failed := closedError("experiment "+in.ExperimentID, s.Status, s.Failure)
+	failed := ClosedError("experiment "+in.ExperimentID, s.Status, s.Failure)
 	if a.JSON {
 		return cmp.Or(cli.NewLines(a).Write(s), failed)
 	}

@@ -166,7 +166,7 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags, result Result
 	if err := WriteRun(a, d); err != nil || !f.exit {
 		return err
 	}
-	return closedError(exec.GetWorkflowId(), d.Phase.Status, nil)
+	return ClosedError(exec.GetWorkflowId(), d.Phase.Status, nil)
 }
 
 // showCall prints the result or the arguments of one call: the text of a JSON string, otherwise the JSON.

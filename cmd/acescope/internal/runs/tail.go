@@ -226,7 +226,7 @@ const maxNamed = 5 // runs that an error names
 
 func (n *exitCounter) add(r runs.Run) {
 	n.all++
-	if err := closedError(r.WorkflowID, r.Status, nil); err != nil {
+	if err := ClosedError(r.WorkflowID, r.Status, nil); err != nil {
 		if n.bad++; n.bad <= maxNamed {
 			n.named = append(n.named, err.Error())
 		}
@@ -284,9 +284,9 @@ func endOf(workflowID string, e *historypb.HistoryEvent) error {
 	if strings.HasPrefix(workflowID, run.IDPrefix) &&
 		json.Unmarshal(history.JSON(e.GetWorkflowExecutionCompletedEventAttributes().GetResult()),
 			&r) == nil {
-		return closedError(workflowID, r.Status, &ace.Failure{Message: r.Error})
+		return ClosedError(workflowID, r.Status, &ace.Failure{Message: r.Error})
 	}
-	return closedError(workflowID, fact.Status, fact.Failure)
+	return ClosedError(workflowID, fact.Status, fact.Failure)
 }
 
 // clockTime is the layout of the time of day in text output.
