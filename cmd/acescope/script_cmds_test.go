@@ -18,6 +18,7 @@ import (
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/agents/observe/spool"
 	"acescope/engine/store/bucket/buckettest"
 	"acescope/engine/temporal/codec/codectest"
 	"acescope/engine/workflows"
@@ -96,6 +97,15 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(100 * time.Millisecond) // each start of a command costs a tenth of a second of a processor
 	}
+}
+
+// callHook appends the input of an agent's hook to the spool, as acescope-hook does: hook FILE
+func callHook(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hook FILE")
+	}
+	input := strings.ReplaceAll(ts.ReadFile(args[0]), "$WORK", ts.Getenv("WORK"))
+	ts.Check(spool.Append(spool.Dir(ts.Getenv), spool.Hook, []byte(input)))
 }
 
 // up waits until there is a host in the script's data directory.

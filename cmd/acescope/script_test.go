@@ -56,6 +56,7 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"exits":       exits,
 	"field":       field,
 	"freeport":    freePort,
+	"hook":        callHook,
 	"lines":       lineCount,
 	"mcptool":     mcpTool,
 	"modelserver": modelServer,

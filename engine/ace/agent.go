@@ -15,6 +15,20 @@ func Agents() []string { return []string{"claude", "codex", "gemini", "opencode"
 // IsAgent reports whether a provider is an agent's CLI.
 func IsAgent(provider string) bool { return slices.Contains(Agents(), provider) }
 
+// ClaudeCode is the executor type of claude. Observed runs of earlier versions have it as their source.
+const ClaudeCode = "claude-code"
+
+// AgentOf returns the agent that an executor type or the source of an observed run names, or "".
+func AgentOf(name string) string {
+	switch {
+	case name == ClaudeCode:
+		return "claude"
+	case IsAgent(name):
+		return name
+	}
+	return ""
+}
+
 // AgentCall is the input of [ActivityAgentCLI].
 type AgentCall struct {
 	// Provider is one of [Agents]; "" means claude.

@@ -147,7 +147,7 @@ type Observation struct {
 	// Observed marks a run that happens elsewhere: the workflow executes no step and learns
 	// everything from [SignalToolEvent].
 	Observed bool `json:"observed,omitempty"`
-	// Source names the observer, such as "claude-code".
+	// Source names the observer: for the hooks of an agent, the agent as in [Agents].
 	Source string `json:"source,omitempty"`
 	// IdleMS is the time in milliseconds without an event after which an observed run ends; 0 means
 	// [DefaultIdle].

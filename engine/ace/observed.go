@@ -27,9 +27,10 @@ const (
 // ObservedStart is the memo of an observed run. A reporter of events uses it to decide whether its events
 // belong to a closed run.
 type ObservedStart struct {
-	ID     string    `json:"start"` // identifies the run among the runs of a task
-	Source string    `json:"source,omitempty"`
-	At     time.Time `json:"at,omitzero"` // of the first event
+	ID        string    `json:"start"` // identifies the run among the runs of a task
+	Source    string    `json:"source,omitempty"`
+	SessionID string    `json:"session_id,omitempty"` // of the agent
+	At        time.Time `json:"at,omitzero"`          // of the first event
 }
 
 // observed holds the reported progress of an observed run: for each subject, the last event in

@@ -127,9 +127,27 @@ func (x *Index) Costs() *Costs {
 	return c
 }
 
-// rowOf returns a run as a session of one day. It returns nil if transcripts contain all usage of the run.
+// With returns sessions with transcripts, and the runs that do not observe one of these sessions. c may be
+// nil.
+func (c *Costs) With(list []*transcripts.Session) []*transcripts.Session {
+	if c == nil {
+		return list
+	}
+	known := map[string]bool{}
+	for _, s := range list {
+		known[s.ID] = known[s.ID] || s.Machine == "" // copies do not count
+	}
+	return slices.Concat(list, slices.DeleteFunc(slices.Clone(c.Rows), func(s *transcripts.Session) bool {
+		o := c.Runs[s.Path].Observed
+		return o != nil && o.SessionID != "" && known[o.SessionID]
+	}))
+}
+
+// rowOf returns a run as a session of one day. It returns nil if transcripts contain all usage of the run. In
+// the memo of an agent's observed run, earlier versions have usage that its transcript contains.
 func rowOf(r runs.Run) *transcripts.Session {
-	if r.Summary == nil || r.Summary.Metered == nil {
+	observesAgent := r.Observed != nil && ace.AgentOf(r.Observed.Source) != ""
+	if r.Summary == nil || r.Summary.Metered == nil || observesAgent {
 		return nil
 	}
 	metered := *r.Summary.Metered

@@ -62,3 +62,31 @@ func TestCosts(t *testing.T) {
 		t.Errorf("the first row is of %+v", r)
 	}
 }
+
+// An observed run counts unless its observer is an agent, or its session has a transcript on this machine.
+func TestObserved(t *testing.T) {
+	x := NewIndex()
+	usage := ace.ModelUsage{"m": {InputTokens: 10, CostUSD: 0.5}}
+	for id, o := range map[string]runs.Span{
+		"earlier version": {Source: ace.ClaudeCode, SessionID: "gone"},
+		"agent":           {Source: "codex", SessionID: "gone"},
+		"transcript":      {Source: "Claude Code", SessionID: "here"},
+		"elsewhere":       {Source: "pipeline", SessionID: "copied"},
+		"no session":      {Source: "pipeline"},
+	} {
+		x.put(runs.Run{WorkflowID: "ace/" + id, RunID: id, TaskID: id, Type: ace.TaskWorkflow, Observed: &o,
+			Summary: &ace.Summary{Metered: &usage}})
+	}
+	list := x.Costs().With([]*transcripts.Session{{ID: "here", Path: "/a"}, {ID: "", Path: "/b"},
+		{ID: "copied", Path: "/c", Machine: "other"}})
+	var got []string
+	for _, s := range list {
+		got = append(got, s.ID)
+	}
+	if want := []string{"here", "", "copied", "elsewhere", "no session"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if list := (*Costs)(nil).With(list); len(list) != 5 {
+		t.Errorf("without a server: %d sessions", len(list))
+	}
+}

@@ -188,13 +188,13 @@ func (r *Run) takeListed(memo *commonpb.Payload) {
 	r.Session, r.Parent, r.Blueprint = l.SessionID, l.ParentSessionID, cmp.Or(r.Blueprint, l.AgentName)
 }
 
-// takeObserved sets the times of an observed run from its memos.
+// takeObserved sets the times and the source of an observed run from its memos.
 func (r *Run) takeObserved(memo *commonpb.Payload) {
 	var o ace.ObservedStart
 	if unmarshal(memo, &o) != nil || o.At.IsZero() {
 		return
 	}
-	r.Observed = &Span{Start: o.At}
+	r.Observed = &Span{Start: o.At, Source: o.Source, SessionID: o.SessionID}
 	if r.Summary != nil {
 		r.Observed.End = r.Summary.EndedAt
 	}

@@ -53,10 +53,12 @@ type Retry struct {
 }
 
 // Span is when an observed run happened. The server may have recorded it later. End is zero while it is
-// unknown.
+// unknown. SessionID is the agent's, "" if the observer does not report it.
 type Span struct {
-	Start time.Time `json:"start"`
-	End   time.Time `json:"end,omitzero"`
+	Start     time.Time `json:"start"`
+	End       time.Time `json:"end,omitzero"`
+	Source    string    `json:"source,omitempty"`
+	SessionID string    `json:"session_id,omitempty"`
 }
 
 // ID returns the ID of the run.

@@ -194,10 +194,7 @@ func (v *rows) arrange(now time.Time) {
 	}
 	v.arranged = next
 	v.zone = now.Local().Format("MST")
-	list := v.data.Sessions
-	if v.runs != nil {
-		list = slices.Concat(list, v.runs.Rows)
-	}
+	list := v.runs.With(v.data.Sessions)
 	v.all = list
 	v.today = transcripts.Current(list, transcripts.ByDay, now)
 	v.week = transcripts.Current(list, transcripts.ByWeek, now)

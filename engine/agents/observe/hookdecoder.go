@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/observe/spool"
 	"acescope/engine/agents/price"
 	"acescope/engine/agents/transcript"
@@ -26,8 +27,8 @@ const (
 	maxLastAnswer = 2 << 10
 )
 
-// claude is the source of the events of Claude Code's hooks.
-const claude = "claude-code"
+// claude is the source of the events of Claude Code's hooks, and the provider of its runs.
+const claude = string(agentcli.Claude)
 
 // hookDecoder turns the records of agents' hooks into the events of runs. It is not safe for
 // concurrent use.
@@ -266,7 +267,7 @@ func source(h hookCall) string {
 	return ace.Cut(strings.Join([]string{claude, h.text("agent_type"), id}, ":"), maxSessionID)
 }
 
-func taskID(sessionID string) string { return "claude-" + sessionID }
+func taskID(sessionID string) string { return claude + "-" + sessionID }
 
 // sessionID returns an agent's session id, or its hash if it is too long or contains unusual
 // characters.

@@ -103,7 +103,11 @@ func TestHooksUsage(t *testing.T) {
 		t.Errorf("model %q, usage %+v", s.state.Input.Model, u)
 	}
 	s.hook(60, "SessionEnd", `, "reason": "other"`)
+	s.state.Input.Revision = ace.Revision // as the observer sets it
 	sum := s.state.Summary()
+	if sum.Metered != nil {
+		t.Errorf("usage in the transcript counts with the run too: %v", *sum.Metered)
+	}
 	if sum.Usage.OutputTokens != 4320 || !sum.EndedAt.Equal(sessionStart.Add(time.Minute)) ||
 		sum.PhaseMS.Skills != 60_000 {
 		t.Errorf("summary %+v", sum)

@@ -221,7 +221,7 @@ func TestHooksBecomeRun(t *testing.T) {
 		t.Errorf("observed by %v, %q", by, s.Input.By)
 	}
 	if in := s.Input; in.Prompt != "How many files are there?" || in.DatasetID != "project" ||
-		in.Source != "claude-code" || in.SkillsConfig.PermissionMode != "default" {
+		!ace.IsAgent(in.Source) || in.Provider != in.Source || in.SkillsConfig.PermissionMode != "default" {
 		t.Errorf("input %+v", in)
 	}
 	var got []string

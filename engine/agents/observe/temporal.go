@@ -264,7 +264,7 @@ func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput,
 	options := client.StartWorkflowOptions{
 		ID: l.workflowID, TaskQueue: l.to.queue, TypedSearchAttributes: searchattr.Task(in),
 		Memo: map[string]any{ace.MemoObserved: ace.ObservedStart{ID: of.Start, Source: in.Source,
-			At: events[0].At}, ace.MemoBy: in.By},
+			SessionID: events[0].SessionID, At: events[0].At}, ace.MemoBy: in.By},
 	}
 	run, err := l.to.client.SignalWithStartWorkflow(ctx, l.workflowID, ace.SignalToolEvent, events, options,
 		ace.TaskWorkflow, in)

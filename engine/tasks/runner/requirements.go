@@ -17,7 +17,7 @@ import (
 // Executor types that are part of acescope. A custom executor is named after its directory.
 const (
 	Deterministic = "deterministic"
-	ClaudeCode    = "claude-code"
+	ClaudeCode    = ace.ClaudeCode
 	Codex         = "codex"
 	Gemini        = "gemini"
 	OpenCode      = "opencode"
@@ -25,13 +25,10 @@ const (
 
 // Agent returns the agent command of an executor type, or "" for other types.
 func Agent(executorType string) string {
-	switch executorType {
-	case ClaudeCode:
-		return "claude"
-	case Codex, Gemini, OpenCode:
-		return executorType
+	if executorType == "claude" {
+		return ""
 	}
-	return ""
+	return ace.AgentOf(executorType)
 }
 
 // TypeOf returns the executor type of an agent command, or "" for other commands.

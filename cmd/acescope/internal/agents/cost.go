@@ -159,7 +159,7 @@ func showCosts(
 	a *cli.App, ctx context.Context, by []transcripts.By, q transcripts.CostQuery, began time.Time,
 	noRuns bool,
 ) error {
-	var ofRuns []*transcripts.Session
+	var ofRuns *costs.Costs
 	var partly bool // earlier runs were not read
 	var err error
 	if !noRuns && (q.Agent == "" || q.Agent == string(costs.Agent)) {
@@ -167,12 +167,12 @@ func showCosts(
 			return fmt.Errorf("the costs of runs cannot be read: %w; use --no-runs to sum up transcripts alone", err)
 		}
 	}
-	list, err := readTranscripts(a, ctx, partly || len(ofRuns) > 0)
+	list, err := readTranscripts(a, ctx, partly || ofRuns != nil && len(ofRuns.Rows) > 0)
 	if err != nil {
 		return err
 	}
 	noticeUnread(a, list)
-	list = append(list, ofRuns...)
+	list = ofRuns.With(list)
 	rows, total := transcripts.CostsBy(list, by, q)
 	switch {
 	case len(rows) > 0:
@@ -194,7 +194,7 @@ func showCosts(
 // has used has no runs, and none is created.
 func readRunCosts(
 	a *cli.App, ctx context.Context, since string, from time.Time,
-) (list []*transcripts.Session, partly bool, err error) {
+) (c *costs.Costs, partly bool, err error) {
 	if a.Cluster() == nil {
 		if dir, err := a.DataDir(); err != nil || server.RecordedVersion(dir) == "" {
 			return nil, false, nil // without a home directory there is no data directory either
@@ -214,11 +214,10 @@ func readRunCosts(
 	if err := x.Read(ctx, e.Client, from, time.Now()); err != nil {
 		return nil, false, err
 	}
-	c := x.Costs()
-	if c.Dropped {
+	if c = x.Costs(); c.Dropped {
 		cli.Warn(a, "only the newest %s are read; use --since", ace.Count(costs.MaxRuns, "run"))
 	}
-	return c.Rows, !from.IsZero(), nil
+	return c, !from.IsZero(), nil
 }
 
 func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total transcripts.Cost) error {
