@@ -79,7 +79,9 @@ func (p *Parser) geminiResult(line object) *Result {
 	r.IsError = r.Subtype != "success"
 	r.Usage.CacheReadTokens = stats.Get("cached").Int()
 	r.Usage.InputTokens = max(0, stats.Get("input_tokens").Int()-r.Usage.CacheReadTokens)
-	r.Usage.OutputTokens = stats.Get("output_tokens").Int()
+	// The total has the thoughts too, which are output.
+	r.Usage.OutputTokens = max(stats.Get("output_tokens").Int(),
+		stats.Get("total_tokens").Int()-stats.Get("input_tokens").Int())
 	if message := line["error"].Get("message"); raw(message) != nil {
 		r.Errors = []string{text(message)}
 	}
