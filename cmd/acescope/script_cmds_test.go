@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/spool"
+	"acescope/engine/agents/transcript"
 	"acescope/engine/store/bucket/buckettest"
 	"acescope/engine/temporal/codec/codectest"
 	"acescope/engine/workflows"
@@ -106,6 +108,64 @@ func callHook(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	input := strings.ReplaceAll(ts.ReadFile(args[0]), "$WORK", ts.Getenv("WORK"))
 	ts.Check(spool.Append(spool.Dir(ts.Getenv), spool.Hook, []byte(input)))
+}
+
+// listedUsage is a line of session list, session show and cost, reduced to the usage of a session.
+type listedUsage struct {
+	ID, Key, Agent string
+	Tokens         transcript.Tokens
+	CostUSD        float64 `json:"cost_usd"`
+	Transcript     *struct{ ID, Path string }
+	Engine         *struct{}
+}
+
+// sameUsage continues each transcript of an agent with usage in a session on the engine, and checks that all
+// commands show the same tokens and cost for it: sameusage N, the number of these transcripts
+func sameUsage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: sameusage N")
+	}
+	lines := func(args ...string) (list []listedUsage) {
+		ts.Check(ts.Exec("acescope", append(args, "--json")...))
+		for line := range strings.Lines(ts.ReadFile("stdout")) {
+			var l listedUsage
+			ts.Check(json.Unmarshal([]byte(line), &l))
+			list = append(list, l)
+		}
+		return list
+	}
+	want := map[string]listedUsage{} // by session on the engine
+	for _, t := range lines("session", "list", "--transcripts") {
+		if t.Tokens.Total() > 0 {
+			id := t.Agent + "-" + strconv.Itoa(len(want))
+			lines("session", "start", "--agent", t.Agent, "--resume", t.ID, "--id", id, "--dir", ".")
+			want[id] = t
+		}
+	}
+	if got := strconv.Itoa(len(want)); got != args[0] {
+		ts.Fatalf("%s transcripts with usage", got)
+	}
+	check := func(what string, got []listedUsage, isLine func(listedUsage, string) bool) {
+		for id, w := range want {
+			i := slices.IndexFunc(got, func(l listedUsage) bool { return isLine(l, id) })
+			if i < 0 || got[i].Tokens != w.Tokens || got[i].CostUSD != w.CostUSD {
+				ts.Fatalf("%s has other usage of %s than %+v: %+v", what, id, w, got)
+			}
+		}
+	}
+	isSession := func(l listedUsage, id string) bool { return l.ID == id && l.Engine != nil }
+	check("session list", lines("session", "list"), isSession)
+	check("session list --engine", lines("session", "list", "--engine"), isSession)
+	var shown, files []listedUsage
+	for id, w := range want {
+		shown = append(shown, lines("session", "show", id, "--summary")...)
+		files = append(files, lines("session", "show", w.Transcript.Path, "--summary")...)
+	}
+	check("session show SESSION", shown, isSession)
+	isFile := func(l listedUsage, id string) bool { return l.ID == want[id].ID }
+	check("session show FILE", files, isFile)
+	check("cost", lines("cost", "--by", "session"),
+		func(l listedUsage, id string) bool { return l.Key == want[id].ID })
 }
 
 // up waits until there is a host in the script's data directory.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -61,6 +62,7 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"mcptool":     mcpTool,
 	"modelserver": modelServer,
 	"s3":          s3Store,
+	"sameusage":   sameUsage,
 	"save":        save,
 	"task":        taskOf,
 	"up":          up,
@@ -83,7 +85,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv("PATH", a.Dir()+string(filepath.ListSeparator)+e.Getenv("PATH"))
 				e.Setenv("CLAUDE_CONFIG_DIR", a.ConfigDir())
 			}
-			if filepath.Base(e.WorkDir) == "script-flowbuild" {
+			if name := filepath.Base(e.WorkDir); name == "script-flowbuild" || name == "script-sessionusage" {
 				for _, cli := range []string{"codex", "gemini", "opencode"} {
 					other := agentclitest.New(t, cli)
 					e.Setenv("PATH", other.Dir()+string(filepath.ListSeparator)+e.Getenv("PATH"))
@@ -91,7 +93,9 @@ func TestScripts(t *testing.T) {
 			}
 			histories, err := filepath.Abs("../../engine/workflows/testdata")
 			e.Setenv("HISTORIES", histories)
-			return err
+			recorded, transcriptsErr := filepath.Abs("../../engine/agents/transcript/testdata")
+			e.Setenv("TRANSCRIPTS", recorded)
+			return errors.Join(err, transcriptsErr)
 		},
 		Cmds: scriptCommands,
 	})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
 	"acescope/sources/transcripts"
@@ -77,6 +78,14 @@ func EngineRow(e *EngineSession, t *transcripts.Session) Row {
 		r.Totals = totalsOf(s)
 	}
 	return r
+}
+
+// CostSource says how the cost of the session is known.
+func (r Row) CostSource() string {
+	if r.Transcript == nil || r.Agent == string(agentcli.OpenCode) {
+		return "as the agent reports"
+	}
+	return "at list prices"
 }
 
 // LastTurnFailed reports whether the last turn of a session on the engine failed.

@@ -164,7 +164,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 		w.Fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+ace.Count(t.Shared, "line")+", "+
 			console.CostCell(t.Inherits.Totals.Usage(), g)+" counted there")
 	}
-	w.spending()
+	w.spending(r)
 	if sum.Errors > 0 {
 		w.Fact("errors", w.S.Error, ace.Number(sum.Errors)+", the last: "+firstLine(sum.LastError))
 	}
@@ -197,12 +197,12 @@ func oddLines(t *transcripts.Session) string {
 	return strings.Join(parts, ", ")
 }
 
-func (w sessionWriter) spending() {
-	t, g := w.t.Totals(), w.S.Glyphs
+func (w sessionWriter) spending(r sessions.Row) {
+	t, g := r.Totals, w.S.Glyphs
 	w.Fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written",
 		text.ShortCount(t.Tokens.Total()), text.ShortCount(t.Tokens.Input), text.ShortCount(t.Tokens.Output),
 		text.ShortCount(t.Tokens.CacheRead), text.ShortCount(t.Tokens.CacheWrite())))
-	cost := console.CostCell(t.Usage(), g) + " at list prices"
+	cost := console.CostCell(t.Usage(), g) + " " + r.CostSource()
 	cost += widget.If(t.Unpriced > 0, "; no known price for "+text.ShortCount(t.Unpriced)+" tokens", "")
 	w.Fact("cost", w.S.Text, cost)
 	for _, m := range w.t.Models() {

@@ -111,9 +111,8 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *session.State, live *sess
 		w.Ago(r.Engine.Start))
 	w.Fact("started by", w.S.Text, in.By)
 	t := r.Totals.Tokens
-	source := widget.If(r.Transcript == nil, " as the agent reports", " at list prices")
 	w.Fact("spent", w.S.Text, text.ShortCount(t.Total())+" tokens: "+text.ShortCount(t.Input)+" in, "+
-		text.ShortCount(t.Output)+" out, "+console.CostCell(r.Totals.Usage(), w.S.Glyphs)+source)
+		text.ShortCount(t.Output)+" out, "+console.CostCell(r.Totals.Usage(), w.S.Glyphs)+" "+r.CostSource())
 	w.Fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {
 		w.Fact("file", w.S.LinkedFile(w.S.Muted, t.Path), t.Path)

@@ -273,7 +273,7 @@ func (w *sessionFollower) write(
 			w.next = c.First + max(0, slices.IndexFunc(c.Entries, func(e *transcripts.Entry) bool {
 				return e.Kind == transcripts.KindUser && e.At.Equal(turn.Began)
 			}))
-		} else if err := writeSession(w.App, newSessionRow(ctx, e, d)); err != nil {
+		} else if err := writeEngineSession(w.App, ctx, e, d); err != nil {
 			return err
 		}
 	}

@@ -72,18 +72,14 @@ func listSessions(a *cli.App, ctx context.Context, f sessionListFlags) error {
 	if err != nil {
 		return err
 	}
-	var files []sessions.Row
-	if !f.engine {
-		list, err := readTranscripts(a, ctx, len(onEngine) > 0)
-		if err != nil {
-			return err
-		}
-		for _, s := range list {
-			files = append(files, sessions.RowOf(s))
-		}
+	files, err := readTranscripts(a, ctx, f.engine || len(onEngine) > 0)
+	if err != nil {
+		return err
 	}
-	list := slices.DeleteFunc(slices.Clone(sessions.Rows(files, onEngine)),
-		func(s sessions.Row) bool { return !strings.Contains(s.Dir, f.project) })
+	list := slices.DeleteFunc(sessions.Rows(slices.Collect(cli.Mapped(files, sessions.RowOf)), onEngine),
+		func(s sessions.Row) bool {
+			return f.engine && s.Engine == nil || !strings.Contains(s.Dir, f.project)
+		})
 	if f.limit > 0 {
 		list = list[:min(f.limit, len(list))]
 	}
@@ -191,15 +187,15 @@ func showEngineSession(a *cli.App, ctx context.Context, name string, follow, sum
 	if err != nil {
 		return true, err
 	}
-	if err := writeSession(a, newSessionRow(ctx, e, detail)); err != nil || summary {
+	if err := writeEngineSession(a, ctx, e, detail); err != nil || summary {
 		return true, err
 	}
 	w := conversationWriter{App: a, session: id}
 	return true, w.writeEntries(*detail.Conversation, false)
 }
 
-// newSessionRow returns a session as a row of the list.
-func newSessionRow(ctx context.Context, e *engine.Engine, d *sessions.Detail) sessions.Row {
+// writeEngineSession writes a session on the engine, with the usage in its transcript as in the list.
+func writeEngineSession(a *cli.App, ctx context.Context, e *engine.Engine, d *sessions.Detail) error {
 	row := &sessions.EngineSession{WorkflowID: d.WorkflowID, RunID: d.RunID, ID: session.IDOf(d.WorkflowID),
 		State: d.State, From: d.From}
 	if described, err := e.Client.DescribeWorkflowExecution(ctx, d.WorkflowID, ""); err == nil {
@@ -217,7 +213,16 @@ func newSessionRow(ctx context.Context, e *engine.Engine, d *sessions.Detail) se
 	if n := len(d.Turns); n > 0 && d.Turns[n-1].Ended.After(row.Last) {
 		row.Last = d.Turns[n-1].Ended
 	}
-	return sessions.EngineRow(row, nil)
+	var files []*transcripts.Session
+	if s := d.State; s != nil && (s.Turns > 0 || s.Input.Resume) { // it has a transcript
+		mirrorTranscripts(a, ctx, e)
+		var err error
+		if files, err = readTranscripts(a, ctx, true); err != nil {
+			return err
+		}
+	}
+	rows := sessions.Rows(slices.Collect(cli.Mapped(files, sessions.RowOf)), []*sessions.EngineSession{row})
+	return writeSession(a, rows[slices.IndexFunc(rows, func(r sessions.Row) bool { return r.Engine == row })])
 }
 
 // findSession returns the id of the session on the engine with an id, the beginning of an id, or a workflow
@@ -251,17 +256,6 @@ func findSession(ctx context.Context, e *engine.Engine, name string) (string, er
 func findTranscript(
 	a *cli.App, ctx context.Context, agent agentcli.CLI, name string,
 ) (*transcripts.Session, error) {
-	if transcript.FormatOf(name) != nil {
-		l, err := Local(a)
-		if err != nil {
-			return nil, err
-		}
-		s, err := transcripts.File(ctx, name, l.Prices)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, cli.NotFound("%s: no such file", name)
-		}
-		return s, err
-	}
 	list, err := readTranscripts(a, ctx, true)
 	if err != nil {
 		return nil, err
@@ -269,7 +263,14 @@ func findTranscript(
 	isOther := func(s *transcripts.Session) bool { return agent != "" && s.Agent != agent }
 	list = slices.DeleteFunc(slices.Clone(list), isOther)
 	found := transcripts.Find(list, name)
-	if len(found) == 0 {
+	switch {
+	case len(found) == 0 && transcript.FormatOf(name) != nil:
+		s, err := transcripts.File(ctx, name, cli.Prices(a.Settings.File))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, cli.NotFound("%s: no such file", name)
+		}
+		return s, err
+	case len(found) == 0:
 		return nil, engine.ErrNoSession.Of(name)
 	}
 	var ids []string

@@ -8,7 +8,6 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
-	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
 	"acescope/sources/cluster"
@@ -84,11 +83,7 @@ func (d *details) usage(r sessions.Row) {
 	t := r.Totals.Tokens
 	d.add("tokens", "%s: %s in, %s out, cache %s read, %s written", ace.Number(t.Total()),
 		ace.Number(t.Input), ace.Number(t.Output), ace.Number(t.CacheRead), ace.Number(t.CacheWrite()))
-	source := "at list prices"
-	if r.Transcript == nil || r.Agent == string(agentcli.OpenCode) {
-		source = "as the agent reports"
-	}
-	d.add("cost", "%s %s", costText(r.Totals), source)
+	d.add("cost", "%s %s", costText(r.Totals), r.CostSource())
 }
 
 func engineDetails(r sessions.Row, now time.Time) (d details) {
