@@ -16,6 +16,20 @@ const TempPrefix = ".new-"
 // WriteFile replaces a file atomically by way of a temporary file in tmpDir, with mode 0600. With
 // sync, it returns after the file is on disk; otherwise a power failure may leave it empty.
 func WriteFile(path, tmpDir string, content []byte, sync bool) error {
+	return write(path, tmpDir, content, sync, os.Rename)
+}
+
+// Create writes a file with mode 0600, or leaves the one that exists. Of concurrent calls, one succeeds in
+// writing, and all of them return after its file is there.
+func Create(path string, content []byte) error {
+	err := write(path, filepath.Dir(path), content, true, os.Link)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+func write(path, tmpDir string, content []byte, sync bool, place func(from, to string) error) error {
 	f, err := os.CreateTemp(tmpDir, TempPrefix+"*")
 	if err != nil {
 		return err
@@ -27,7 +41,7 @@ func WriteFile(path, tmpDir string, content []byte, sync bool) error {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = place(f.Name(), path)
 	}
 	if err == nil && sync {
 		err = SyncDir(filepath.Dir(path))

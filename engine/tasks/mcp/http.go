@@ -11,13 +11,13 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"acescope/engine/internal/durable"
 	"acescope/engine/internal/loopback"
 )
 
@@ -109,7 +109,7 @@ func LoadToken(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
-	if err := writeToken(path); err != nil {
+	if err := durable.Create(path, []byte(rand.Text()+rand.Text()+"\n")); err != nil {
 		return "", fmt.Errorf("write the token file: %w", err)
 	}
 	return readToken(path)
@@ -139,21 +139,4 @@ func readToken(path string) (string, error) {
 			ErrToken, path)
 	}
 	return token, nil
-}
-
-// writeToken writes a new token, unless another process writes one first.
-func writeToken(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".token-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(rand.Text() + rand.Text() + "\n")
-	if err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Link(f.Name(), path); errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
 }
