@@ -25,6 +25,7 @@ const (
 	endpointFile = "endpoint.json"
 	formatFile   = "format.json"
 	tokenFile    = "token"
+	trustFile    = "trust.json"
 	portFile     = "port"
 	databaseFile = "temporal.db"
 	logDir       = "logs"

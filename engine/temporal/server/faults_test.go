@@ -52,7 +52,7 @@ func TestPortTaken(t *testing.T) {
 	refused(t, Options{Dir: dir, Port: port}, ErrPortTaken, "in use", "--port")
 
 	// As a preference, a taken port is no obstacle; the lock was given back.
-	if err := errors.Join(createDatabase(dir, sqlConfig(dir)), keepPort(dir, port)); err != nil {
+	if err := errors.Join(createDatabase(dir, sqlConfig(dir), nil), keepPort(dir, port)); err != nil {
 		t.Fatal(err)
 	}
 	n := join(t, Options{Dir: dir})
@@ -65,7 +65,7 @@ func TestPortTaken(t *testing.T) {
 // process or the goroutine.
 func TestPortLost(t *testing.T) {
 	dir := t.TempDir()
-	if err := createDatabase(dir, sqlConfig(dir)); err != nil {
+	if err := createDatabase(dir, sqlConfig(dir), nil); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -230,7 +230,7 @@ func failing(t *testing.T, dsn string, statements ...string) string {
 func TestStorageErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := createDatabase(dir, sqlConfig(dir)); err != nil {
+	if err := createDatabase(dir, sqlConfig(dir), nil); err != nil {
 		t.Fatal(err)
 	}
 	broken := t.TempDir()

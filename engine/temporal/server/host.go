@@ -52,7 +52,7 @@ func startHost(ctx context.Context, dir, token string, opts Options) (*host, err
 		return nil, err
 	}
 	sql := sqlConfig(dir)
-	if err := createDatabase(dir, sql); err != nil {
+	if err := createDatabase(dir, sql, opts.Key); err != nil {
 		return nil, err
 	}
 	var h *host

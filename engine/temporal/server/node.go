@@ -1,7 +1,7 @@
 // Package server runs a real Temporal server inside the process, on SQLite in a data directory, and
 // lets any number of processes of one user share it. It owns the directory's server files:
-// host.lock, serve.lock, endpoint.json, format.json, token, port, temporal.db (with its -wal and -shm) and
-// logs/server.log. It may import engine/ace, engine/internal/durable, and the Temporal server and SDK.
+// host.lock, serve.lock, endpoint.json, format.json, token, trust.json, port, temporal.db (with its -wal and
+// -shm) and logs/server.log. It may import engine/ace, engine/internal, and the Temporal server and SDK.
 //
 // Hosting: [Join] takes an exclusive lock on the directory and on host.lock. The process that gets it
 // hosts, the others attach through endpoint.json. The operating system frees the lock however the process
@@ -57,6 +57,8 @@ type Options struct {
 	Brief bool
 	// StartTimeout bounds the wait for a server to answer; 0 means 20 seconds.
 	StartTimeout time.Duration
+	// Key confirms a database that this process creates; see [CheckTrust].
+	Key Key
 	// Logger receives messages of the node, such as about a takeover; nil discards them. The
 	// server's own log is logs/server.log.
 	Logger *slog.Logger

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/durable"
 	"acescope/engine/temporal/searchattr"
 )
 
@@ -29,19 +30,20 @@ const retention = 3650 * 24 * time.Hour
 
 // createDatabase creates the tables in one transaction, and the namespace with its search
 // attributes, unless they exist.
-func createDatabase(dir string, cfg *config.SQL) error {
+func createDatabase(dir string, cfg *config.SQL, key Key) error {
 	path := filepath.Join(dir, databaseFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && readPort(dir) != 0 { // a host has run
+	_, err := os.Stat(path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if missing && readPort(dir) != 0 { // a host has run
 		return failf(ErrDatabase, err,
 			"data directory %s: %s, which held the runs, is missing: restore it, or delete the file %s to "+
 				"start without runs (playbooks and artifacts stay)",
 			dir, databaseFile, filepath.Join(dir, portFile))
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would use 0644
-	if err != nil {
-		return dirError(dir, err)
+	if missing {
+		err = newDatabase(dir, path, key)
 	}
-	if err := file.Close(); err != nil {
+	if err != nil {
 		return dirError(dir, err)
 	}
 	if err := createTables(cfg); err != nil {
@@ -51,6 +53,17 @@ func createDatabase(dir string, cfg *config.SQL) error {
 		return databaseError(dir, err)
 	}
 	return nil
+}
+
+// newDatabase makes an empty database. It is confirmed before another process can find it. Without a key, the
+// next start says why it is not.
+func newDatabase(dir, path string, key Key) error {
+	file, err := os.CreateTemp(dir, durable.TempPrefix+"*") // with mode 0600; SQLite would use 0644
+	if err != nil {
+		return err
+	}
+	_ = confirm(dir, file.Name(), key)
+	return errors.Join(file.Close(), os.Rename(file.Name(), path))
 }
 
 // tables runs the schema's statements in a transaction. SetupSchemaOnDB calls no other method
