@@ -5,13 +5,17 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"acescope/engine/ace"
 	"acescope/engine/internal/loopback"
@@ -29,7 +33,7 @@ func (e *Engine) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	node, err := server.Join(ctx, server.Options{Dir: o.DataDir, Port: o.Port, Version: o.Version,
-		Brief: !o.Takeover, Logger: o.Logger})
+		Key: o.Key, Brief: !o.Takeover, Logger: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -132,6 +136,9 @@ func (e *Engine) dial(ctx context.Context, dial dialer, opts client.Options, o O
 			return err
 		}
 	}
+	if o.ReadOnly {
+		intercept(&opts, refuseChanges)
+	}
 	serving := opts
 	if e.Codec != nil {
 		intercept(&opts, e.Codec.Intercept)
@@ -144,6 +151,21 @@ func (e *Engine) dial(ctx context.Context, dial dialer, opts client.Options, o O
 	}
 	e.serving, err = dial(ctx, serving)
 	return err
+}
+
+// reading are the prefixes of the names of calls that change nothing.
+var reading = []string{"Check", "Count", "Describe", "Get", "List", "Query", "Scan"}
+
+// refuseChanges refuses every call that may change something.
+func refuseChanges(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
+	reads := func(prefix string) bool { return strings.HasPrefix(path.Base(method), prefix) }
+	if !slices.ContainsFunc(reading, reads) {
+		return status.Error(codes.FailedPrecondition, ErrReadOnly.Error())
+	}
+	return call(ctx, method, req, reply, cc, opts...)
 }
 
 // escapeHeaders escapes header values that gRPC refuses: the SDK sends workflow IDs, which can be in any

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
@@ -83,6 +84,13 @@ type Options struct {
 	// LookOnly creates no directories for artifacts and playbooks. It requires Remote and excludes
 	// Worker.
 	LookOnly bool
+	// ReadOnly executes no runs and refuses every call that changes something. It needs LookOnly.
+	ReadOnly bool
+	// Key confirms a data directory whose database this process creates. On any other one, Open executes runs
+	// only if Key has confirmed it before, or Trust confirms it now: without, it fails with a
+	// [*server.Unconfirmed], or with LookOnly starts no workers. A nil Key confirms every directory.
+	Key   server.Key
+	Trust bool
 	// Takeover makes this process the host as soon as the current host ends. Processes without Takeover first
 	// wait a second for a process with it.
 	Takeover bool
@@ -129,6 +137,10 @@ const (
 	Cluster  Mode = "remote"
 )
 
+// ErrReadOnly means that a process in read-only mode would have to change something.
+var ErrReadOnly = errors.New("this changes something or executes runs, which read-only mode (--read-only, " +
+	"$ACESCOPE_READ_ONLY or read_only) refuses")
+
 // Engine is a connection to a Temporal server with the workers of this process.
 type Engine struct {
 	Sessions
@@ -146,11 +158,13 @@ type Engine struct {
 
 	serving client.Client // of workers, nil if they share Client
 
-	shared    bucket.Bucket  // nil without a shared store
-	store     registration   // of shared
-	node      *server.Node   // nil for a cluster
-	worker    *workerSet     // nil without Worker
-	memory    *memory.Keeper // nil for short commands
+	shared    bucket.Bucket // nil without a shared store
+	store     registration  // of shared
+	options   Options
+	withheld  error                     // see Withheld
+	node      *server.Node              // nil for a cluster
+	worker    atomic.Pointer[workerSet] // nil without Worker
+	memory    *memory.Keeper            // nil for short commands
 	forwarder *spoolForwarder
 	address   string
 	namespace string
@@ -165,14 +179,17 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	e := &Engine{log: o.Logger, Providers: o.Providers, TaskQueue: cmp.Or(o.TaskQueue, ace.TaskQueue),
-		dir: o.DataDir, version: o.Version}
+		dir: o.DataDir, version: o.Version, options: o}
 	e.Sessions.e = e
 	e.Forks.e = e
 	e.RunnerActions.e = e
 	if err := checkSpace(o.DataDir); err != nil {
 		return nil, err
 	}
-	err := e.connect(ctx, o)
+	err := e.checkTrust(o)
+	if err == nil {
+		err = e.connect(ctx, o)
+	}
 	if err == nil && (o.Takeover || o.LookOnly || e.Mode() == Embedded) { // short commands keep the defaults
 		e.memory = memory.Keep()
 	}
@@ -191,15 +208,54 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Providers == nil || o.Agents != nil {
 		e.Providers = slices.Concat(e.Providers, agent.Providers(e.Agents))
 	}
-	if o.Worker {
-		if err := e.serve(o); err != nil {
+	if o.Worker && e.withheld == nil {
+		if err := e.startWorkers(o); err != nil {
 			e.closeQuietly()
 			return nil, err
 		}
-		e.worker.runner = e.startRunner(o)
-		e.startForwarder(o)
 	}
 	return e, nil
+}
+
+// checkTrust sets why this process must not execute runs, or returns it if it was to do so.
+func (e *Engine) checkTrust(o Options) error {
+	switch {
+	case o.ReadOnly && !o.LookOnly:
+		return ErrReadOnly
+	case o.Remote == nil:
+		e.withheld = server.CheckTrust(o.DataDir, o.Key)
+	}
+	switch {
+	case o.ReadOnly:
+		e.withheld = cmp.Or(e.withheld, ErrReadOnly)
+	case e.withheld != nil && o.Trust:
+		e.withheld = nil
+		if err := server.Confirm(o.DataDir, o.Key); err != nil {
+			o.Logger.Warn("the data directory is trusted this time only", "error", err)
+		}
+	case o.Worker && !o.LookOnly:
+		return e.withheld
+	}
+	return nil
+}
+
+// Withheld returns why Open started no workers even if it was to do so: [ErrReadOnly], or the
+// [*server.Unconfirmed] of a data directory.
+func (e *Engine) Withheld() error { return e.withheld }
+
+// Confirm records that the user trusts the data directory, and starts the workers that Open has withheld. An
+// error of the record does not prevent that. Confirm must return before Close is called.
+func (e *Engine) Confirm() error {
+	return errors.Join(server.Confirm(e.dir, e.options.Key), e.startWorkers(e.options))
+}
+
+func (e *Engine) startWorkers(o Options) error {
+	if err := e.serve(o); err != nil {
+		return err
+	}
+	e.worker.Load().runner = e.startRunner(o)
+	e.startForwarder(o)
+	return nil
 }
 
 // withheld returns why this process starts no agents, or "".
@@ -267,7 +323,7 @@ func (e *Engine) DataDir() string { return e.dir }
 func (e *Engine) Namespace() string { return e.namespace }
 
 // Serves reports whether this process executes runs.
-func (e *Engine) Serves() bool { return e.worker != nil }
+func (e *Engine) Serves() bool { return e.worker.Load() != nil }
 
 // Node returns this process's part of the embedded server, or nil for a cluster.
 func (e *Engine) Node() *server.Node { return e.node }
@@ -289,8 +345,8 @@ func (e *Engine) Close(ctx context.Context) error {
 func (e *Engine) close(ctx context.Context) error {
 	e.memory.Stop()
 	e.forwarder.stop()
-	if e.worker != nil {
-		e.worker.stop()
+	if w := e.worker.Load(); w != nil {
+		w.stop()
 	}
 	for _, c := range []client.Client{e.serving, e.Client} {
 		if c != nil {

@@ -70,7 +70,12 @@ func (e *Engine) registry() registry {
 // directory.
 func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
 	r := e.registry()
-	found, err := r.find(ctx, o.Store)
+	var found registration
+	var err error
+	// A store that the maker of an unconfirmed data directory has registered must not get credentials.
+	if _, unconfirmed := errors.AsType[*server.Unconfirmed](e.withheld); !unconfirmed {
+		found, err = r.find(ctx, o.Store)
+	}
 	if err != nil {
 		return err
 	}
@@ -255,10 +260,10 @@ type storeWatch struct {
 // StoreChanged returns a channel on which a process that executes runs receives [ErrStoreChanged]. The
 // process then has to end.
 func StoreChanged(e *Engine) <-chan error {
-	if e.worker == nil {
-		return nil
+	if w := e.worker.Load(); w != nil {
+		return w.store.changed
 	}
-	return e.worker.store.changed
+	return nil
 }
 
 // run checks at each tick until the store has changed or the context is done.

@@ -32,7 +32,7 @@ func TestStoreChange(t *testing.T) {
 	notices := func(want string) {
 		t.Helper()
 		for _, e := range serving {
-			err := e.worker.store.check(t.Context())
+			err := e.worker.Load().store.check(t.Context())
 			if (err == nil) != (want == "") || err != nil &&
 				(!errors.Is(err, ErrStoreChanged) || !strings.Contains(err.Error(), want)) {
 				t.Errorf("%v, expected %q", err, want)
@@ -51,7 +51,7 @@ func TestStoreChange(t *testing.T) {
 	notices("uses " + first + " now")
 	ticks := make(chan time.Time, 1)
 	ticks <- time.Time{}
-	member.worker.store.run(t.Context(), ticks) // ends, because it noticed
+	member.worker.Load().store.run(t.Context(), ticks) // ends, because it noticed
 	if err := <-StoreChanged(member); !errors.Is(err, ErrStoreChanged) {
 		t.Error(err)
 	}
@@ -95,7 +95,7 @@ func TestStoreChange(t *testing.T) {
 	notices("uses " + second + " now, and this process used " + first)
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := serving[0].worker.store.check(canceled); err != nil {
+	if err := serving[0].worker.Load().store.check(canceled); err != nil {
 		t.Errorf("without an answer of the server: %v", err)
 	}
 	if StoreChanged(open(Options{DataDir: dir, NoRunner: true})) != nil {

@@ -105,17 +105,18 @@ func (e *Engine) serve(o Options) error {
 		return fmt.Errorf("start the worker: %w", err)
 	}
 	store := &storeWatch{e.registry(), e.store, e.dir, make(chan error, 1)}
-	e.worker = &workerSet{w: w, dispatch: dispatch, watch: inBackground(dispatch.Watch), store: store,
+	set := &workerSet{w: w, dispatch: dispatch, watch: inBackground(dispatch.Watch), store: store,
 		checks: []*background{regularly(storeCheckEvery, store.run)}}
+	e.worker.Store(set)
 	if o.Remote != nil {
 		for _, watch := range e.outageWatches(o.Warn) {
-			e.worker.checks = append(e.worker.checks, regularly(probeEvery, watch.run))
+			set.checks = append(set.checks, regularly(probeEvery, watch.run))
 		}
 	}
 	if h != nil {
-		e.worker.sessions = startSessions(c, h, e.log)
+		set.sessions = startSessions(c, h, e.log)
 	}
-	return e.worker.serveFlows(e, acts)
+	return set.serveFlows(e, acts)
 }
 
 // ownEnv returns environment variables for steps of flows that run acescope, so that they connect to the same
