@@ -28,7 +28,23 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"acescope": program})
+	testscript.Main(tests{m}, map[string]func(){"acescope": program})
+}
+
+// tests are the tests, which trust the data directories that they share between homes. Scripts have an
+// environment of their own.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	state, err := os.MkdirTemp("", "acescope-state-")
+	if err == nil {
+		err = errors.Join(os.Setenv("XDG_STATE_HOME", state), os.Setenv("ACESCOPE_TRUST_DATA_DIR", "true"))
+	}
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(state)
+	return t.M.Run()
 }
 
 // program is the program acescope of the tests, or a worker that may be killed.

@@ -21,10 +21,13 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/temporal/replay"
+	"acescope/engine/temporal/server"
 	"acescope/engine/workflows"
 	"acescope/sources"
 	"acescope/sources/cluster"
+	sourceruns "acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/views"
@@ -56,7 +59,8 @@ func openConsole(a *cli.App, ctx context.Context, begin func(context.Context, *e
 	feeds := sources.NewFeeds()
 	link := &Link{app: a, feeds: feeds, dir: dir, frames: &tui.Frames{}}
 	screen := screenOptions{source: source(a, dir), views: link.options(), frames: link.frames}
-	err = runConsole(a, ctx, feeds, screen, func(ctx context.Context, _ func()) { link.run(ctx, begin) })
+	work := func(ctx context.Context, p *tea.Program) { link.run(ctx, p, begin) }
+	err = runConsole(a, ctx, feeds, screen, work)
 	if link.err != nil {
 		return link.err
 	}
@@ -70,10 +74,10 @@ type screenOptions struct {
 	frames *tui.Frames
 }
 
-// runConsole shows the console until the user quits or work calls quit. It returns after work has returned.
+// runConsole shows the console until the user or work quits the program. It returns after work has returned.
 func runConsole(
 	a *cli.App, ctx context.Context, feeds *sources.Feeds, screen screenOptions,
-	work func(ctx context.Context, quit func()),
+	work func(ctx context.Context, p *tea.Program),
 ) error {
 	a.Codecs.Silent = true
 	ctx, cancel := context.WithCancel(ctx)
@@ -103,7 +107,7 @@ func runConsole(
 	model.Pace(program)
 	var wg sync.WaitGroup
 	wg.Go(func() { feeds.Transcripts.Run(ctx, local) })
-	wg.Go(func() { work(ctx, program.Quit) })
+	wg.Go(func() { work(ctx, program) })
 	_, err = program.Run()
 	if saveErr := saved.end(model.State()); saveErr != nil {
 		fmt.Fprintln(a.Err, "acescope: the console's state is not saved: "+cli.OneLine(saveErr))
@@ -144,7 +148,7 @@ func viewer(path string) *exec.Cmd {
 }
 
 // run connects, then reads the feeds until ctx ends.
-func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engine) error) {
+func (l *Link) run(ctx context.Context, p *tea.Program, begin func(context.Context, *engine.Engine) error) {
 	e, done := l.connect(ctx, begin != nil)
 	if e == nil {
 		return
@@ -155,14 +159,14 @@ func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 	l.Engine = e
 	l.mu.Unlock()
 	l.showConnection(ctx, e)
-	if begin != nil {
-		if err := begin(ctx, e); err != nil {
-			l.feeds.Link.Report(cli.OneLine(err))
-		}
-		l.feeds.Refresh()
-	}
 	var watchers sync.WaitGroup
 	defer watchers.Wait()
+	watchers.Go(func() {
+		if l.mayServe(ctx, p, e) && begin != nil {
+			l.report(begin(ctx, e))
+			l.feeds.Refresh()
+		}
+	})
 	watchers.Go(func() { l.watchRole(ctx, e) })
 	watchers.Go(func() { e.WatchSpace(ctx, l.showSpace) })
 	l.feeds.Run(ctx, l.deps(e))
@@ -174,12 +178,11 @@ const connectInterval = 2 * time.Second
 // itself.
 func (l *Link) connect(ctx context.Context, serve bool) (*engine.Engine, func()) {
 	l.app.Note = l.feeds.Link.Report
-	open := l.app.OpenFollowing
-	if serve {
-		open = func(ctx context.Context) (*engine.Engine, func(), error) { return l.app.Open(ctx, true) }
-	}
+	local := l.app.Cluster() == nil
+	serve = serve && !l.app.Settings.ReadOnly || local
 	for {
-		e, done, err := open(ctx)
+		e, done, err := l.app.Connect(ctx,
+			engine.Options{Worker: serve, Takeover: serve, LookOnly: local || !serve})
 		if err == nil {
 			l.err = nil
 			return e, done
@@ -192,6 +195,48 @@ func (l *Link) connect(ctx context.Context, serve bool) (*engine.Engine, func())
 			return nil, nil
 		case <-time.After(connectInterval):
 		}
+	}
+}
+
+// mayServe shows why this process executes no runs, and reports whether it may start some. It asks once if
+// the user trusts the data directory, and then starts the workers. Unless the user does, it waits for the
+// end of ctx.
+func (l *Link) mayServe(ctx context.Context, p *tea.Program, e *engine.Engine) bool {
+	if e.Withheld() == nil || e.Mode() == engine.Cluster {
+		return true
+	}
+	unconfirmed, ask := errors.AsType[*server.Unconfirmed](e.Withheld())
+	why := "the data directory is not confirmed"
+	if l.app.Settings.ReadOnly {
+		ask, why = false, "read-only mode"
+	}
+	l.feeds.Link.SetHealth("workers", false, "no worker runs here: "+why)
+	if !ask {
+		return true
+	}
+	n, err := sourceruns.Count(ctx, e.Client, `ExecutionStatus = "Running"`)
+	l.report(err)
+	yes := make(chan struct{}, 1)
+	p.Send(tui.Asked(tui.Question{Title: "Trust this data directory?", Yes: "trust it and start the workers",
+		Lines: []string{cli.SafeText(unconfirmed.Dir), cli.SafeText(unconfirmed.Why), "",
+			"It has " + ace.Count(n, "open run") + ", which may start programs and agents on this machine.",
+			"With n you only look: no worker runs until you start acescope again and trust it."},
+		Long: true, Do: func() tea.Cmd { yes <- struct{}{}; return nil }}))
+	select {
+	case <-ctx.Done():
+		return false
+	case <-yes:
+	}
+	l.report(e.Confirm())
+	l.feeds.Link.SetHealth("workers", e.Serves(), "the data directory is confirmed")
+	l.feeds.Refresh()
+	return e.Serves()
+}
+
+// report shows an error, if it is one.
+func (l *Link) report(err error) {
+	if err != nil {
+		l.feeds.Link.Report(cli.OneLine(err))
 	}
 }
 

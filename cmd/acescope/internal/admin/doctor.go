@@ -168,6 +168,9 @@ func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 		x.report("data", cluster.OK, "%s", deps.DataDir)
 	}
 	x.checkLinks(deps.DataDir)
+	if err := e.Withheld(); err != nil && !a.Settings.ReadOnly {
+		x.report("trust", cluster.Warning, "%s", cli.OneLine(err))
+	}
 	for _, c := range health.Checks() {
 		if c.Section != system.SectionCalls { // the calls of this command itself, which the health has
 			x.checks = append(x.checks, hostOf(c, e))

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
 
@@ -160,17 +161,17 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 	return err
 }
 
-func (c *fileConsole) run(ctx context.Context, quit func()) {
+func (c *fileConsole) run(ctx context.Context, p *tea.Program) {
 	client, err := c.set.Client()
 	if err != nil {
 		c.err = err
-		quit()
+		p.Quit()
 		return
 	}
 	defer client.Close()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { c.load(ctx, quit) })
+	wg.Go(func() { c.load(ctx, p.Quit) })
 	deps := cluster.Deps{
 		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames),
 		Artifact:  cli.FileArtifacts(c.app),

@@ -186,7 +186,7 @@ func (f RunFlags) withBackground(a *cli.App, ctx context.Context, m run.Mode,
 	if f.waits(m) {
 		return withRuns(a, ctx, do)
 	}
-	return runs.HandOver(a, func() error { return withRuns(a, ctx, do) })
+	return runs.HandOver(a, ctx, func() error { return withRuns(a, ctx, do) })
 }
 
 // StartRun starts a run and waits for its end if the flags say so.

@@ -135,7 +135,7 @@ func sendMessage(a *cli.App, ctx context.Context, name, content, messageID strin
 	if wait || follow || a.Served() || !reachable(a) {
 		return send()
 	}
-	return runs.HandOver(a, send) // the process that served the session may have become idle
+	return runs.HandOver(a, ctx, send) // the process that served the session may have become idle
 }
 
 func sendAndWait(a *cli.App, ctx context.Context, name, content, messageID string, wait, follow bool) error {

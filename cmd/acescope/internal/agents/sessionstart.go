@@ -152,7 +152,7 @@ func startSession(a *cli.App, ctx context.Context, f sessionStartFlags) error {
 		first = string(data)
 	}
 	if f.detach {
-		return runs.HandOver(a, func() error { return f.start(a, ctx, in, first) })
+		return runs.HandOver(a, ctx, func() error { return f.start(a, ctx, in, first) })
 	}
 	return f.start(a, ctx, in, first)
 }

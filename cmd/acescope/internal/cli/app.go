@@ -124,7 +124,11 @@ func (a *App) OpenReadOnly(ctx context.Context) (*engine.Engine, func(), error) 
 // artifacts and playbooks are on another machine.
 func (a *App) OpenFollowing(ctx context.Context) (*engine.Engine, func(), error) {
 	local := a.Cluster() == nil
-	return a.Connect(ctx, engine.Options{Worker: local, Takeover: local, LookOnly: true})
+	e, done, err := a.Connect(ctx, engine.Options{Worker: local, Takeover: local, LookOnly: true})
+	if err == nil && e.Withheld() != nil && e.Mode() == engine.Embedded {
+		Warn(a, "no worker runs: %s", OneLine(e.Withheld()))
+	}
+	return e, done, err
 }
 
 // addSettings adds the settings to o.
@@ -148,7 +152,8 @@ func (a *App) addSettings(o *engine.Options) error {
 	}
 	o.Version, o.Port, o.Store, o.TaskQueue = BuildVersion(), a.Port, a.Settings.Store, a.Settings.TaskQueue
 	o.Runner, o.HostAgents, o.NoRunner = a.Runner, a.HostAgents, o.NoRunner || a.Settings.NoRunner
-	o.NoCallRecords = !a.Settings.RecordCalls
+	o.NoCallRecords, o.ReadOnly = !a.Settings.RecordCalls, a.Settings.ReadOnly
+	o.Key, o.Trust = userKey, a.Settings.TrustDataDir
 	o.Providers, o.Agents, o.Graders = a.Providers(), a.Agents(), a.graders()
 	o.Blueprints = Blueprints{blueprint.Library{Dirs: dirs}}
 	if a.Settings.Observe == ObserveOn {
@@ -162,6 +167,12 @@ func (a *App) addSettings(o *engine.Options) error {
 func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, func(), error) {
 	if err := a.addSettings(&o); err != nil {
 		return nil, nil, err
+	}
+	if o.Worker && !o.LookOnly && o.Remote == nil {
+		if err := a.MayExecute(ctx, o.DataDir); err != nil {
+			return nil, nil, err
+		}
+		o.Trust = true
 	}
 	recorded := server.RecordedVersion(o.DataDir)
 	log, closeLog, err := OpenLog(o.DataDir, o.Worker || !o.LookOnly || o.Remote == nil)

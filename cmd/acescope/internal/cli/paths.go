@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/temporal/server"
 )
@@ -43,6 +44,31 @@ func StatePath() (string, error) {
 	return filepath.Join(dir, "state.json"), err
 }
 
+// userKey returns the user's key for data directories.
+func userKey() ([]byte, error) {
+	dir, err := xdg("XDG_STATE_HOME", ".local", "state")
+	if err != nil {
+		return nil, err
+	}
+	return server.UserKey(filepath.Join(dir, "trust.key"))
+}
+
+// MayExecute returns why this process must not execute the runs of the data directory: read-only mode, or the
+// user has not confirmed the directory. On a terminal it asks first.
+func (a *App) MayExecute(ctx context.Context, dir string) error {
+	if a.Settings.ReadOnly {
+		return engine.ErrReadOnly
+	}
+	err := server.CheckTrust(dir, userKey)
+	if err == nil || a.Settings.TrustDataDir {
+		return nil
+	}
+	if a.JSON || !IsTerminal(os.Stdin) {
+		return err
+	}
+	return a.Ask(ctx, false, err.Error(), "trust it and execute its open runs")
+}
+
 // DataDir returns the effective data directory.
 func (a *App) DataDir() (string, error) {
 	if rest, ok := strings.CutPrefix(a.Settings.DataDir, "~/"); ok &&
@@ -58,6 +84,9 @@ func (a *App) DataDir() (string, error) {
 
 // OpenDataDir creates the data directory if it is missing, and returns it.
 func (a *App) OpenDataDir() (string, error) {
+	if a.Settings.ReadOnly {
+		return "", engine.ErrReadOnly
+	}
 	dir, err := a.DataDir()
 	if err != nil {
 		return "", err

@@ -26,17 +26,19 @@ import (
 // Settings are the effective settings. Their flags point to the fields, so that Settings must not be copied.
 type Settings struct {
 	ConsoleSettings
-	DataDir     string
-	Address     string
-	Namespace   string
-	Profile     string
-	Observe     string // on, spool or off
-	NoRunner    bool
-	RecordCalls bool
-	Store       string
-	TaskQueue   string
-	Metrics     string
-	OTLP        string
+	DataDir      string
+	ReadOnly     bool
+	TrustDataDir bool
+	Address      string
+	Namespace    string
+	Profile      string
+	Observe      string // on, spool or off
+	NoRunner     bool
+	RecordCalls  bool
+	Store        string
+	TaskQueue    string
+	Metrics      string
+	OTLP         string
 	// Transcripts and AgentsDirs are lists of directories as in PATH, "" for the default directories.
 	Transcripts string
 	AgentsDirs  string
@@ -54,7 +56,6 @@ type Settings struct {
 type ConsoleSettings struct {
 	Theme     string
 	Mouse     bool
-	ReadOnly  bool
 	Refresh   time.Duration
 	FrameRate int
 	Links     string // auto, on or off
@@ -153,7 +154,6 @@ func (s *Settings) consoleFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Theme, "theme", theme.Auto,
 		`color theme of the console; "acescope config themes" lists them`)
 	f.BoolVar(&s.Mouse, "mouse", true, "use the mouse in the console; M turns it on and off")
-	f.BoolVar(&s.ReadOnly, "read-only", false, "disable every action of the console that changes something")
 	f.DurationVar(&s.Refresh, "refresh", cluster.DefaultInterval,
 		"interval between reads of the run list, 500ms to 1h")
 	f.IntVar(&s.FrameRate, "frame-rate", DefaultFrameRate,
@@ -163,6 +163,10 @@ func (s *Settings) consoleFlags(f *pflag.FlagSet) {
 func (s *Settings) dataFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.DataDir, "data-dir", "",
 		"directory of the embedded server, artifacts and playbooks (default $XDG_DATA_HOME/acescope)")
+	f.BoolVar(&s.ReadOnly, "read-only", false,
+		"refuse everything that changes something, and execute no runs in this process")
+	f.BoolVar(&s.TrustDataDir, "trust-data-dir", false,
+		"confirm a data directory that was not made here, whose open runs may start programs on this machine")
 	f.StringVar(&s.Store, "store", "",
 		"URL of the store that the machines of a cluster share: file:///DIR, s3://…, gs://… or azblob://…")
 	f.StringVar(&s.UIAddress, "ui-address", "",

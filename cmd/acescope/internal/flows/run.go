@@ -80,7 +80,7 @@ func run(a *cli.App, ctx context.Context, name string, f runFlags) error {
 		return start(a, ctx, e, in, f)
 	}
 	if f.detach {
-		return runs.HandOver(a, begin)
+		return runs.HandOver(a, ctx, begin)
 	}
 	return begin()
 }

@@ -20,7 +20,7 @@ const (
 
 // detach starts a run and leaves its execution to a background process.
 func detach(a *cli.App, ctx context.Context, prompt string, f runFlags) error {
-	return HandOver(a, func() error {
+	return HandOver(a, ctx, func() error {
 		e, done, err := a.Open(ctx, false)
 		if err != nil {
 			return err
@@ -32,13 +32,13 @@ func detach(a *cli.App, ctx context.Context, prompt string, f runFlags) error {
 
 // HandOver calls start, and leaves the execution of the runs that it starts to a process that serves the data
 // directory until it is idle. It starts such a process unless one exists. On a cluster it only calls start.
-func HandOver(a *cli.App, start func() error) error {
+func HandOver(a *cli.App, ctx context.Context, start func() error) error {
 	if a.Cluster() != nil {
 		return start()
 	}
 	dir, err := a.DataDir()
 	if err == nil {
-		err = findOrSpawn(a, dir)
+		err = findOrSpawn(a, ctx, dir)
 	}
 	if err != nil {
 		return err
@@ -47,15 +47,15 @@ func HandOver(a *cli.App, start func() error) error {
 	if err := start(); err != nil || !a.Begun || server.Staying(dir) != 0 {
 		return err
 	}
-	return spawn(a, dir) // the background process became idle and ended before it saw the run
+	return spawn(a, ctx, dir) // the background process became idle and ended before it saw the run
 }
 
-func findOrSpawn(a *cli.App, dir string) error {
+func findOrSpawn(a *cli.App, ctx context.Context, dir string) error {
 	if a.Background = server.Staying(dir); a.Background != 0 && len(a.AgentDirs) == 0 &&
 		len(a.CodecHeaders) == 0 {
 		return nil
 	}
-	return spawn(a, dir) // an existing process lacks the blueprints and headers that this command names
+	return spawn(a, ctx, dir) // an existing process lacks the blueprints and headers that this command names
 }
 
 // endUnused stops the background process if no run was started for it. Other runs that it has taken
@@ -67,7 +67,10 @@ func endUnused(a *cli.App) {
 }
 
 // spawn starts the background process and waits until it serves.
-func spawn(a *cli.App, dir string) error {
+func spawn(a *cli.App, ctx context.Context, dir string) error {
+	if err := a.MayExecute(ctx, dir); err != nil {
+		return err
+	}
 	dir, err := server.OpenDir(dir, cli.BuildVersion())
 	if err != nil {
 		return err
@@ -82,7 +85,7 @@ func spawn(a *cli.App, dir string) error {
 		return fmt.Errorf("data directory %s: %w", dir, err)
 	}
 	defer log.Close()
-	cmd := exec.Command(self, "serve", "--until-idle", idleAfter, "--data-dir", dir)
+	cmd := exec.Command(self, "serve", "--until-idle", idleAfter, "--trust-data-dir", "--data-dir", dir)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = cli.OwnSession()
 	cmd.Env = a.CodecEnv()
