@@ -20,6 +20,7 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
 	"acescope/engine/store/garbage"
 	"acescope/sources/experiments"
 )
@@ -178,6 +179,40 @@ func TestRootsOutsideHistories(t *testing.T) {
 	for name, ref := range needed {
 		if has, err := other.Artifacts.Has(t.Context(), ref); err != nil || !has {
 			t.Errorf("%s: %t, %v", name, has, err)
+		}
+	}
+}
+
+// TestStartRenews checks that the start of a run renews the artifacts and the playbook in its input, which
+// may be old and in no history.
+func TestStartRenews(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e := openEngine(t, engine.Options{DataDir: dir, Takeover: true})
+	text, err := e.Artifacts.PutBytes(t.Context(), []byte("a text of a prompt"), "text/plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := fmt.Sprintf(`{"text":{"sha256":%q,"size":%d}}`, text.SHA256, text.Size)
+	prompt, err := e.Artifacts.PutBytes(t.Context(), []byte(content), "text/plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := e.Books.Put(t.Context(), &playbook.Playbook{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	age(t, filepath.Join(dir, "artifacts"))
+	age(t, filepath.Join(dir, "playbooks"))
+	_, err = e.StartTask(t.Context(), ace.TaskInput{TaskID: "t", PlaybookHash: hash, PromptRef: &prompt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"artifacts/" + text.SHA256[:2] + "/" + text.SHA256,
+		"artifacts/" + prompt.SHA256[:2] + "/" + prompt.SHA256,
+		"playbooks/books/" + hash[:2] + "/" + hash + ".json"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || time.Since(info.ModTime()) > time.Hour {
+			t.Errorf("%s was not renewed: %v", name, err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"acescope/engine/internal/durable"
 )
 
-// tmpDir is the directory of the files that are being written. No key begins with a dot.
+// tmpDir holds the files that are being written. No key begins with a dot.
 const tmpDir = ".tmp"
 
 // directory is a bucket whose objects are files named by their keys. It creates a file with [os.Link], which

@@ -218,6 +218,9 @@ func TestCache(t *testing.T) {
 			if large {
 				return strings.Repeat("x", MaxInline), nil
 			}
+			if version == "nested" {
+				return map[string]ace.Ref{"log": {SHA256: digest(nil), Size: 1}}, nil
+			}
 			return calls, nil
 		}); err != nil {
 			t.Fatal(err)
@@ -244,6 +247,11 @@ func TestCache(t *testing.T) {
 	ask(large, true, `1`, true, 5)
 	large.Have = func(ace.Ref) bool { return false }
 	ask(large, true, `1`, false, 6) // its artifact is gone
+	nested := make("nested", false)
+	ask(nested, true, `1`, false, 7)
+	ask(nested, true, `1`, true, 7)
+	nested.Have = large.Have
+	ask(nested, true, `1`, false, 8) // an artifact to which its value refers is gone
 
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
@@ -251,7 +259,7 @@ func TestCache(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil { // the cache cannot work any more
 		t.Fatal(err)
 	}
-	ask(v1, true, `{"a":1,"b":2}`, false, 7)
+	ask(v1, true, `{"a":1,"b":2}`, false, 9)
 }
 
 func entry(n int) Entry {
