@@ -2,6 +2,7 @@ package histories
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -173,32 +174,23 @@ func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 				x.LastError = &failure
 			}
 		})
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		a := e.GetActivityTaskCompletedEventAttributes()
-		f.close(a.GetScheduledEventId(), id, at, nil, 0)
-		if label := resultLabel(a.GetResult()); label != "" {
-			f.change(a.GetScheduledEventId(), func(x *Activity) { x.Name = label })
+	default:
+		if end, ok := history.EndingOf(e); ok {
+			f.close(e, end)
 		}
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		a := e.GetActivityTaskFailedEventAttributes()
-		f.close(a.GetScheduledEventId(), id, at, a.GetFailure(), a.GetRetryState())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		a := e.GetActivityTaskTimedOutEventAttributes()
-		f.close(a.GetScheduledEventId(), id, at, a.GetFailure(), a.GetRetryState())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		a := e.GetActivityTaskCanceledEventAttributes()
-		f.close(a.GetScheduledEventId(), id, at, &failurepb.Failure{Message: "canceled",
-			FailureInfo: &failurepb.Failure_CanceledFailureInfo{CanceledFailureInfo: &failurepb.CanceledFailureInfo{}}}, 0)
 	}
 }
 
-func (f *activityFolder) close(scheduled, id int64, at time.Time, failed *failurepb.Failure,
-	retry enumspb.RetryState) {
-	f.change(scheduled, func(x *Activity) {
-		x.Closed, x.ClosedEvent = at, id
-		if failed != nil {
-			failure := history.FailureOf(failed)
-			x.Failure, x.Causes, x.Retry = &failure, causesOf(failed), retryStates[retry]
+func (f *activityFolder) close(e *historypb.HistoryEvent, end history.Ending) {
+	f.change(end.Started, func(x *Activity) {
+		x.Closed, x.ClosedEvent = e.GetEventTime().AsTime(), e.GetEventId()
+		x.Name = cmp.Or(resultLabel(end.Result), x.Name)
+		if end.Status != history.EndCompleted {
+			failure := end.Reason()
+			x.Failure, x.Causes = &failure, causesOf(end.Failure)
+		}
+		if a, ok := history.Attributes(e).(interface{ GetRetryState() enumspb.RetryState }); ok {
+			x.Retry = retryStates[a.GetRetryState()]
 		}
 	})
 }

@@ -29,26 +29,20 @@ const (
 	maxRowMessage = 400
 )
 
-// Interfaces for fields that several event types share. They also relate and name events whose types have no
-// case below.
+// Interfaces for fields that several event types share. They also name events whose types have no case below.
 type (
-	hasScheduled interface{ GetScheduledEventId() int64 }
-	hasInitiated interface{ GetInitiatedEventId() int64 }
-	hasStarted   interface{ GetStartedEventId() int64 }
-	hasAccepted  interface{ GetAcceptedEventId() int64 }
-
 	hasActivity interface{ GetActivityType() *commonpb.ActivityType }
 	hasWorkflow interface{ GetWorkflowType() *commonpb.WorkflowType }
 	hasSignal   interface{ GetSignalName() string }
 	hasTimer    interface{ GetTimerId() string }
 	hasUpdate   interface{ GetAcceptedRequest() *updatepb.Request }
+	hasAdmitted interface{ GetRequest() *updatepb.Request }
 	hasNexus    interface {
 		GetService() string
 		GetOperation() string
 	}
 
 	hasAttempt   interface{ GetAttempt() int32 }
-	hasFailure   interface{ GetFailure() *failurepb.Failure }
 	hasLast      interface{ GetLastFailure() *failurepb.Failure }
 	hasExecution interface {
 		GetWorkflowExecution() *commonpb.WorkflowExecution
@@ -57,14 +51,15 @@ type (
 
 // rowOf summarizes an event. Repeated names share one string.
 func rowOf(e *historypb.HistoryEvent) Event {
-	r := Event{ID: e.GetEventId(), Root: e.GetEventId(), Type: e.GetEventType(),
+	r := Event{ID: e.GetEventId(), Type: e.GetEventType(),
 		Kind: kindOfEvent(e.GetEventType()), Error: history.IsError(e)}
 	if t := e.GetEventTime(); t != nil {
 		r.Nanos = t.AsTime().UnixNano()
 	}
-	a := attributesOf(e)
-	if root := rootOf(a); root > 0 {
-		r.Root = root
+	a := history.Attributes(e)
+	r.Root = cmp.Or(max(history.RootOf(e), 0), r.ID)
+	if end, ok := history.EndingOf(e); !ok || end.Started == r.Root {
+		r.End = end.Status
 	}
 	name, _ := history.OperationName(e)
 	r.Title = intern(cmp.Or(name, timerSummary(e), titleOf(a)))
@@ -76,31 +71,6 @@ func rowOf(e *historypb.HistoryEvent) Event {
 		r.Message = cluster.Cut(messageOf(e, a), maxRowMessage)
 	}
 	return r
-}
-
-// attributesOf returns the attributes of an event, or nil if their type is unknown.
-func attributesOf(e *historypb.HistoryEvent) any {
-	m := e.ProtoReflect()
-	f := m.WhichOneof(m.Descriptor().Oneofs().ByName("attributes"))
-	if f == nil {
-		return nil
-	}
-	return m.Get(f).Message().Interface()
-}
-
-// rootOf returns the event that scheduled or initiated the work of an event with these attributes, or 0.
-func rootOf(a any) int64 {
-	switch t := a.(type) {
-	case hasScheduled:
-		return t.GetScheduledEventId()
-	case hasInitiated:
-		return t.GetInitiatedEventId()
-	case hasAccepted:
-		return t.GetAcceptedEventId()
-	case hasStarted:
-		return t.GetStartedEventId()
-	}
-	return 0
 }
 
 // timerSummary returns what the workflow says that a timer is for, or "".
@@ -127,6 +97,10 @@ func titleOf(a any) string {
 		return MarkerTitle(t)
 	case hasUpdate:
 		return t.GetAcceptedRequest().GetInput().GetName()
+	case hasAdmitted:
+		return t.GetRequest().GetInput().GetName()
+	case *historypb.RequestCancelExternalWorkflowExecutionInitiatedEventAttributes:
+		return "cancel request to " + t.GetWorkflowExecution().GetWorkflowId()
 	case hasNexus:
 		return strings.Trim(t.GetService()+"/"+t.GetOperation(), "/")
 	case hasWorkflow:
@@ -185,6 +159,10 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 		return t.GetWorkflowId()
 	case *historypb.StartChildWorkflowExecutionFailedEventAttributes:
 		return cluster.Join(t.GetWorkflowId(), t.GetCause().String())
+	case *historypb.MarkerRecordedEventAttributes:
+		if m := history.MarkerOf(t); m.Local.Retried {
+			return fmt.Sprintf("attempt %d, to be retried: %s", m.Local.Attempt, failureText(m.Failure))
+		}
 	case *historypb.UpsertWorkflowSearchAttributesEventAttributes:
 		return fieldsText(t.GetSearchAttributes().GetIndexedFields())
 	case *historypb.WorkflowPropertiesModifiedEventAttributes:
@@ -192,15 +170,16 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 	case nil:
 		return "unknown event type"
 	}
-	if t, ok := a.(hasFailure); ok && t.GetFailure() != nil {
-		return failureText(t.GetFailure())
+	_, f := history.Outcome(e)
+	if t, ok := a.(hasExecution); ok && f.GetFailureInfo() == nil { // no failure, or its cause alone
+		return cluster.Join(t.GetWorkflowExecution().GetWorkflowId(), f.GetMessage())
+	}
+	if f != nil {
+		return failureText(f)
 	}
 	if t, ok := a.(hasLast); ok && t.GetLastFailure() != nil {
 		n, _ := a.(hasAttempt)
 		return fmt.Sprintf("attempt %d after %s", n.GetAttempt(), failureText(t.GetLastFailure()))
-	}
-	if t, ok := a.(hasExecution); ok {
-		return t.GetWorkflowExecution().GetWorkflowId()
 	}
 	return ""
 }
@@ -354,14 +333,8 @@ func callsText(calls []callReport) string {
 	return strings.Join(parts, ", ")
 }
 
-// MarkerTitle returns the name of a marker, or the activity type of a local activity.
+// MarkerTitle returns the type of a local activity, or the name of another marker and what changed.
 func MarkerTitle(a *historypb.MarkerRecordedEventAttributes) string {
-	var about struct {
-		ActivityType string `json:"ActivityType"`
-	}
-	if json.Unmarshal(history.PayloadJSON(cluster.First(a.GetDetails()["data"].GetPayloads())),
-		&about) != nil || about.ActivityType == "" {
-		return a.GetMarkerName()
-	}
-	return about.ActivityType
+	m := history.MarkerOf(a)
+	return cmp.Or(m.Local.ActivityType, strings.TrimSpace(m.Name+" "+m.Change))
 }

@@ -64,7 +64,7 @@ func TargetRun(workflowID string, e *historypb.HistoryEvent) runs.Run {
 	of := func(workflowID, runID string) runs.Run {
 		return runs.Run{WorkflowID: workflowID, RunID: runID, TaskID: ace.TaskIDOf(workflowID)}
 	}
-	a := attributesOf(e)
+	a := history.Attributes(e)
 	switch t := a.(type) {
 	case *historypb.WorkflowExecutionStartedEventAttributes:
 		if id := t.GetContinuedExecutionRunId(); id != "" {

@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 )
 
@@ -47,6 +48,7 @@ type Event struct {
 	Attempt int32 // of an activity or a workflow task, 0 if unknown
 	Size    int32 // bytes of the complete event as the server stores it
 	Kind    EventKind
+	End     history.EndStatus // of the work of Root, or of the run; 0 if the event does not end it
 	Error   bool
 
 	calls []callReport
@@ -113,13 +115,13 @@ func (l *EventLog) Event(id int64) *Event {
 	return nil
 }
 
-// Title returns the title of an event, or that of its root.
+// Title returns the title of an event, or that of its root, or of the root's root.
 func (l *EventLog) Title(e *Event) string {
-	if e.Title != "" || e.Root == e.ID {
+	if e.Title != "" || e.Root >= e.ID {
 		return e.Title
 	}
 	if root := l.Event(e.Root); root != nil {
-		return root.Title
+		return l.Title(root)
 	}
 	return ""
 }

@@ -99,11 +99,15 @@ func (f *Folder) step(e *historypb.HistoryEvent) []Change {
 		f.started[e.GetEventId()] = a.GetOperation()
 	case *historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes:
 		f.started[e.GetEventId()] = "signal " + a.GetSignalName()
+	case *historypb.RequestCancelExternalWorkflowExecutionInitiatedEventAttributes:
+		f.started[e.GetEventId()] = "cancel request to " + a.GetWorkflowExecution().GetWorkflowId()
+	case *historypb.NexusOperationCancelRequestedEventAttributes:
+		f.started[e.GetEventId()] = "cancel request to " + f.started[a.GetScheduledEventId()]
+	case *historypb.WorkflowExecutionUpdateAcceptedEventAttributes:
+		f.started[e.GetEventId()] = "update " + cmp.Or(a.GetAcceptedRequest().GetInput().GetName(),
+			a.GetProtocolInstanceId())
 	case *historypb.MarkerRecordedEventAttributes: // a local activity
-		if a.GetFailure() != nil {
-			failure := history.FailureOf(a.GetFailure())
-			return []Change{f.change(e, Change{Type: ChangeStep, Step: a.GetMarkerName(), Failure: &failure})}
-		}
+		f.started[e.GetEventId()] = MarkerTitle(a)
 	}
 	end, ok := history.EndingOf(e)
 	name, known := f.started[end.Started]

@@ -8,6 +8,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 )
 
@@ -65,6 +66,9 @@ func (s SpanState) Bad() bool {
 	return s == SpanFailed || s == SpanTimedOut || s == SpanTerminated || s == SpanRefused
 }
 
+// requests reports whether a span that is not a point is a signal or cancel request to another workflow.
+func (s *Span) requests() bool { return s.Kind == SpanSignal || s.Kind == SpanMarker }
+
 // Open reports whether the span has not ended.
 func (s SpanState) Open() bool { return s == SpanScheduled || s == SpanRunning || s == SpanRetrying }
 
@@ -87,7 +91,8 @@ type Span struct {
 	Name            string
 	Call            string // the id of a tool call
 	Error           string
-	Event, Last     int64 // first and last event that report it
+	Note            string // what became of a request to cancel it
+	Event, Last     int64  // first and last event that report it
 }
 
 // Waited returns the time before it started, so far if it waits; never negative.
@@ -164,15 +169,17 @@ func (b *spanBuilder) event(e *Event) {
 	switch e.Kind {
 	case EventRun:
 		b.run(e)
-	case EventTask, EventActivity, EventTimer, EventChild, EventNexus:
+	case EventTask, EventActivity, EventTimer, EventChild, EventNexus, EventUpdate:
 		b.work(e)
 	case EventTool:
 		b.point(SpanSignal, e)
 		b.addCalls(e)
-	case EventSignal:
-		b.point(SpanSignal, e)
-	case EventUpdate:
-		b.update(e)
+	case EventSignal, EventOther:
+		if strings.Contains(e.Name(), "External") {
+			b.work(e)
+		} else {
+			b.point(spanKinds[e.Kind], e)
+		}
 	default:
 		b.point(SpanMarker, e)
 	}
@@ -185,12 +192,13 @@ func (b *spanBuilder) run(e *Event) {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		run.Name = e.Title
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		run.Note = verbOf(e)
 		b.point(SpanSignal, e)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED:
 		b.point(SpanMarker, e)
 	default:
 		if cluster.ClosesRun(e.Type) {
-			run.End, run.State, run.Error = e.Nanos, endOf(e), e.Message
+			run.End, run.State, run.Error = e.Nanos, spanStates[e.End], e.Message
 			if !run.State.Bad() {
 				run.Error = ""
 			}
@@ -198,25 +206,16 @@ func (b *spanBuilder) run(e *Event) {
 	}
 }
 
-// endOf returns the state of a span after its last event, or SpanRunning.
-func endOf(e *Event) SpanState {
-	name := e.Name()
-	for _, c := range []struct {
-		ending string
-		state  SpanState
-	}{{"ContinuedAsNew", SpanContinued}, {"Completed", SpanDone}, {"Fired", SpanDone}, {"Failed", SpanFailed},
-		{"TimedOut", SpanTimedOut}, {"Canceled", SpanCanceled}, {"Terminated", SpanTerminated},
-		{"Rejected", SpanRefused}} {
-		if len(name) >= len(c.ending) && name[len(name)-len(c.ending):] == c.ending {
-			return c.state
-		}
-	}
-	return SpanRunning
-}
+// spanStates are the states of spans after their ends.
+var spanStates = map[history.EndStatus]SpanState{history.EndCompleted: SpanDone, history.EndFailed: SpanFailed,
+	history.EndTimedOut: SpanTimedOut, history.EndCanceled: SpanCanceled,
+	history.EndTerminated: SpanTerminated, history.EndRejected: SpanRefused,
+	history.EndContinued: SpanContinued}
 
 var spanKinds = map[EventKind]SpanKind{EventTask: SpanTask, EventActivity: SpanActivity,
 	EventTimer: SpanTimer,
-	EventChild: SpanChild, EventNexus: SpanNexus}
+	EventChild: SpanChild, EventNexus: SpanNexus, EventUpdate: SpanUpdate,
+	EventSignal: SpanSignal, EventOther: SpanMarker}
 
 // work handles an event of work that is scheduled, runs and ends.
 func (b *spanBuilder) work(e *Event) {
@@ -224,26 +223,28 @@ func (b *spanBuilder) work(e *Event) {
 	if !ok {
 		at = b.begin(e)
 		b.open[e.Root] = at
-		if e.ID == e.Root {
-			return
-		}
 	}
 	s := &b.spans[at]
 	s.Last = e.ID
 	if s.Kind == SpanActivity && e.ID != e.Root && e.Title != "" {
 		s.Name = e.Title
 	}
-	state := endOf(e)
 	switch {
-	case state != SpanRunning:
-		b.end(at, e, state)
+	case e.End != 0:
+		b.end(at, e)
+	case strings.Contains(e.Name(), "CancelRequest"):
+		s.Note = cluster.Join(verbOf(e), e.Message)
 	case e.Type == enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED,
 		e.Type == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
 		e.Type == enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED,
-		e.Type == enumspb.EVENT_TYPE_NEXUS_OPERATION_STARTED:
+		e.Type == enumspb.EVENT_TYPE_NEXUS_OPERATION_STARTED,
+		e.Type == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		s.Run, s.State = e.Nanos, SpanRunning
-		if s.Kind == SpanActivity {
+		switch s.Kind {
+		case SpanActivity:
 			b.attempts(at, e)
+		case SpanUpdate:
+			b.open[e.ID] = at // the end names the acceptance
 		}
 	}
 }
@@ -252,11 +253,14 @@ func (b *spanBuilder) work(e *Event) {
 func (b *spanBuilder) begin(e *Event) int32 {
 	s := Span{Kind: spanKinds[e.Kind], State: SpanScheduled, Start: e.Nanos, Event: e.ID,
 		Name: b.log.Title(e), Cut: e.ID != e.Root}
-	if s.Kind == SpanTimer {
+	switch s.Kind {
+	case SpanTimer:
 		s.State, s.Run = SpanRunning, e.Nanos
-		if e.Message != "" {
-			s.Name += " " + e.Message
-		}
+	case SpanSignal, SpanMarker:
+		s.Run = e.Nanos
+	}
+	if s.Kind == SpanTimer || s.Kind == SpanSignal || s.Kind == SpanUpdate && !e.Error {
+		s.Name = strings.TrimSpace(s.Name + " " + cluster.Cut(e.Message, 80))
 	}
 	if s.Kind == SpanChild && e.Message != "" {
 		s.Name = e.Message
@@ -306,8 +310,8 @@ var groupNames = map[SpanKind]string{SpanTask: "workflow tasks", SpanTimer: "tim
 	SpanUpdate: "updates", SpanSignal: "signals", SpanMarker: "markers"}
 
 // end closes a span, its last attempt and its phase.
-func (b *spanBuilder) end(at int32, e *Event, state SpanState) {
-	s := &b.spans[at]
+func (b *spanBuilder) end(at int32, e *Event) {
+	s, state := &b.spans[at], spanStates[e.End]
 	s.End, s.State = e.Nanos, state
 	if e.Error {
 		s.Error = e.Message
@@ -374,28 +378,9 @@ func (b *spanBuilder) point(kind SpanKind, e *Event) {
 	case e.Kind == EventTool, e.Kind == EventSignal && e.Message != "" && !e.Error:
 		s.Name += " " + e.Message
 	}
-	if e.Error {
-		s.State, s.Error = SpanFailed, e.Message
+	if s.State = spanStates[e.End]; e.Error {
+		s.State, s.Error = max(s.State, SpanFailed), e.Message
 	}
 	s.Parent = b.group(kind, e)
 	b.add(s)
-}
-
-func (b *spanBuilder) update(e *Event) {
-	if at, ok := b.open[e.Root]; ok && e.Root != e.ID {
-		b.end(at, e, endOf(e))
-		b.spans[at].Last = e.ID
-		return
-	}
-	if e.Type != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED {
-		b.point(SpanUpdate, e)
-		return
-	}
-	name := e.Title
-	if e.Message != "" {
-		name += " " + cluster.Cut(e.Message, 80)
-	}
-	b.open[e.Root] = b.add(Span{Kind: SpanUpdate, State: SpanRunning, Start: e.Nanos, Run: e.Nanos,
-		Event: e.ID, Name: name,
-		Parent: b.group(SpanUpdate, e)})
 }

@@ -173,7 +173,9 @@ func (b *spanBuilder) close(at int64) {
 		if s.Kind == SpanGroup || s.End != 0 || !s.State.Open() {
 			continue
 		}
-		s.End, s.State = max(at, s.Start), SpanCanceled
+		if s.End = max(at, s.Start); !s.requests() { // requests may be delivered later
+			s.State = SpanCanceled
+		}
 	}
 }
 
@@ -205,7 +207,7 @@ func (b *spanBuilder) sum(g Span, members []int32) Span {
 		m := &b.spans[i]
 		g.Start = min(g.Start, m.Start)
 		g.End = max(g.End, m.End, m.Start)
-		if m.State.Open() {
+		if m.State.Open() && m.End == 0 {
 			g.State = SpanRunning
 		}
 		if m.State.Bad() {

@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 )
 
 // words says in one line what an event did. It contains untrusted text.
@@ -80,6 +81,8 @@ func (l *EventLog) subject(e *Event) string {
 			return "memo"
 		}
 		return "search attributes"
+	case EventOther:
+		return cmp.Or(title, e.Name())
 	}
 	return cmp.Or(strings.TrimSpace(e.Kind.String()+" "+title), e.Name())
 }
@@ -87,17 +90,22 @@ func (l *EventLog) subject(e *Event) string {
 // verbs are the verbs for suffixes of event types. The first match applies.
 var verbs = []struct{ ending, verb string }{
 	{"Scheduled", "is scheduled"}, {"Initiated", "is scheduled"}, {"Started", "starts"},
-	{"Completed", "completed"},
-	{"Fired", "fired"}, {"TimedOut", "timed out"}, {"CancelRequested", "is asked to cancel"},
+	{"CancelRequestCompleted", "received the cancel request"},
+	{"CancelRequestFailed", "did not receive the cancel request"}, {"Completed", "completed"},
+	{"Fired", "fired"}, {"TimedOut", "timed out"},
+	{"ExternalWorkflowExecutionCancelRequested", "was received"}, {"CancelRequested", "is asked to cancel"},
 	{"Canceled", "was canceled"},
 	{"Terminated", "was terminated"}, {"ContinuedAsNew", "continues as new"}, {"Failed", "failed"},
-	{"Accepted", "was accepted"}, {"Rejected", "was rejected"}, {"Signaled", "was received"},
-	{"Recorded", "was recorded"},
+	{"Accepted", "was accepted"}, {"Admitted", "was admitted"}, {"Rejected", "was rejected"},
+	{"Signaled", "was received"}, {"Recorded", "was recorded"},
 }
 
 func verbOf(e *Event) string {
 	if e.Kind == EventAttributes {
 		return "changed"
+	}
+	if e.End > history.EndCompleted && (e.Kind == EventUpdate || e.Kind == EventMarker) {
+		return spanStates[e.End].String() // their types do not say it
 	}
 	for _, v := range verbs {
 		if strings.HasSuffix(e.Name(), v.ending) {

@@ -125,6 +125,9 @@ func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) [
 	if sp.Error != "" {
 		lines = append(lines, fact(s.Error, "error", sp.Error))
 	}
+	if sp.Note != "" {
+		lines = append(lines, fact(s.Text, "note", sp.Note))
+	}
 	return append(lines, s.Border.Paint(strings.Repeat(s.Glyphs.Plain.Top, v.Width)))
 }
 

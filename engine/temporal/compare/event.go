@@ -19,11 +19,7 @@ func (s *builder) marker(e *historypb.HistoryEvent) {
 		name = "local activity " + m.Local.ActivityType
 	}
 	s.begin(e, KindMarker, name, "", nil).random = random
-	status := Done
-	if m.Failure != nil {
-		status = Failed
-	}
-	s.end(e, e.GetEventId(), status, m.Result, m.Failure)
+	s.end(e, e.GetEventId(), endStatuses[history.EndStatusOf(e)], m.Result, m.Failure)
 }
 
 // operation adds activities, child workflows, updates, and calls of other workflows and services.
@@ -49,13 +45,6 @@ func (s *builder) operation(e *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		r := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest()
 		s.begin(e, KindUpdate, r.GetInput().GetName(), "", r.GetInput().GetArgs())
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
-		a := e.GetWorkflowExecutionUpdateCompletedEventAttributes()
-		if f := a.GetOutcome().GetFailure(); f != nil {
-			s.end(e, a.GetAcceptedEventId(), Failed, nil, f)
-		} else {
-			s.end(e, a.GetAcceptedEventId(), Done, a.GetOutcome().GetSuccess(), nil)
-		}
 	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
 		a := e.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()
 		s.begin(e, KindExternal, "signal "+a.GetSignalName(), "", a.GetInput())
@@ -67,23 +56,14 @@ func (s *builder) operation(e *historypb.HistoryEvent) {
 
 var endStatuses = map[history.EndStatus]string{
 	history.EndCompleted: Done, history.EndFailed: Failed, history.EndTimedOut: TimedOut,
-	history.EndCanceled: Cancelled,
-}
-
-var closeStatuses = map[enumspb.EventType]string{
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        Done,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           Failed,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        TimedOut,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         Cancelled,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       Failed,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: Continued,
+	history.EndCanceled: Cancelled, history.EndTerminated: Failed, history.EndContinued: Continued,
 }
 
 func (s *builder) close(e *historypb.HistoryEvent) {
-	status, ok := closeStatuses[e.GetEventType()]
-	if !ok {
+	if _, ok := history.CloseStatus(e.GetEventType()); !ok {
 		return
 	}
+	status := endStatuses[history.EndStatusOf(e)]
 	result, failure := history.Outcome(e)
 	s.begin(e, KindEnd, "run", "", nil)
 	s.end(e, e.GetEventId(), status, result, failure)

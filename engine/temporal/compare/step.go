@@ -327,7 +327,7 @@ func closingTask(events []*historypb.HistoryEvent) int64 {
 	}
 	last := events[len(events)-1]
 	decided, ok := history.Attributes(last).(interface{ GetWorkflowTaskCompletedEventId() int64 })
-	if _, closes := closeStatuses[last.GetEventType()]; !closes || !ok {
+	if _, closes := history.CloseStatus(last.GetEventType()); !closes || !ok {
 		return 0
 	}
 	return decided.GetWorkflowTaskCompletedEventId()

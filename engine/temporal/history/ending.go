@@ -1,6 +1,8 @@
 package history
 
 import (
+	"strings"
+
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -10,8 +12,8 @@ import (
 	"acescope/engine/ace"
 )
 
-// Ending is the end of an activity, child workflow, timer, Nexus operation, or signal to another
-// workflow.
+// Ending is the end of a workflow task, activity, child workflow, timer, Nexus operation or update, or of the
+// delivery of a signal or cancel request.
 type Ending struct {
 	Started int64 // ID of the event that scheduled, initiated or started it
 	Status  EndStatus
@@ -20,36 +22,27 @@ type Ending struct {
 }
 
 // EndStatus is the status of an [Ending].
-type EndStatus int
+type EndStatus uint8
 
-// Statuses of an ending. A timer that fired is completed.
+// Statuses of an ending. A timer that fired and a request that was delivered are completed.
 const (
 	EndCompleted EndStatus = iota + 1
 	EndFailed
 	EndTimedOut
 	EndCanceled
+	EndTerminated
+	EndRejected
+	EndContinued
 )
 
-var endStatuses = map[enumspb.EventType]EndStatus{
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:                   EndCompleted,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:                      EndFailed,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:                   EndTimedOut,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:                    EndCanceled,
-	enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:     EndFailed,
-	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:        EndCompleted,
-	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:           EndFailed,
-	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:        EndTimedOut,
-	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:         EndCanceled,
-	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:       EndFailed,
-	enumspb.EVENT_TYPE_TIMER_FIRED:                               EndCompleted,
-	enumspb.EVENT_TYPE_TIMER_CANCELED:                            EndCanceled,
-	enumspb.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:      EndCompleted,
-	enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED: EndFailed,
-	enumspb.EVENT_TYPE_NEXUS_OPERATION_COMPLETED:                 EndCompleted,
-	enumspb.EVENT_TYPE_NEXUS_OPERATION_FAILED:                    EndFailed,
-	enumspb.EVENT_TYPE_NEXUS_OPERATION_TIMED_OUT:                 EndTimedOut,
-	enumspb.EVENT_TYPE_NEXUS_OPERATION_CANCELED:                  EndCanceled,
-}
+// endNames are the ends of the names of events that end something.
+var endNames = []struct {
+	suffix string
+	status EndStatus
+}{{"Completed", EndCompleted}, {"Fired", EndCompleted}, {"ExternalWorkflowExecutionSignaled", EndCompleted},
+	{"ExternalWorkflowExecutionCancelRequested", EndCompleted}, {"Failed", EndFailed}, {"TimedOut", EndTimedOut},
+	{"Canceled", EndCanceled}, {"Terminated", EndTerminated}, {"Rejected", EndRejected},
+	{"ContinuedAsNew", EndContinued}}
 
 var closeStatuses = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
@@ -67,23 +60,72 @@ func CloseStatus(t enumspb.EventType) (enumspb.WorkflowExecutionStatus, bool) {
 	return status, ok
 }
 
-// EndingOf returns the ending that an event states, or false for other events.
-func EndingOf(e *historypb.HistoryEvent) (Ending, bool) {
-	status, ok := endStatuses[e.GetEventType()]
-	if !ok {
-		return Ending{}, false
+// EndStatusOf returns how an event ends the run or a part of it, or 0 if it ends nothing.
+func EndStatusOf(e *historypb.HistoryEvent) EndStatus {
+	switch t := e.GetEventType(); t {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, enumspb.EVENT_TYPE_MARKER_RECORDED:
+		_, f := Outcome(e)
+		if f.GetActivityFailureInfo() != nil { // the Java SDK wraps the failure of a local activity
+			f = f.GetCause()
+		}
+		switch {
+		case f == nil:
+			return EndCompleted
+		case f.GetCanceledFailureInfo() != nil:
+			return EndCanceled
+		case f.GetTimeoutFailureInfo() != nil:
+			return EndTimedOut
+		}
+		return EndFailed
+	default:
+		for _, end := range endNames {
+			if strings.HasSuffix(t.String(), end.suffix) {
+				return end.status
+			}
+		}
+		return 0
 	}
-	end := Ending{Status: status}
+}
+
+// EndingOf returns the ending that an event states. It returns false for other events, for the end of the
+// run, and for the failure of a local activity that will be retried.
+func EndingOf(e *historypb.HistoryEvent) (Ending, bool) {
+	end := Ending{Status: EndStatusOf(e)}
+	if end.Status == 0 {
+		return end, false
+	}
 	switch a := Attributes(e).(type) {
-	case interface{ GetScheduledEventId() int64 }:
-		end.Started = a.GetScheduledEventId()
-	case interface{ GetInitiatedEventId() int64 }:
-		end.Started = a.GetInitiatedEventId()
-	case interface{ GetStartedEventId() int64 }:
-		end.Started = a.GetStartedEventId()
+	case *historypb.MarkerRecordedEventAttributes:
+		if !MarkerOf(a).Local.Retried {
+			end.Started = e.GetEventId()
+		}
+	case interface{ GetRequestedEventId() int64 }:
+		end.Started = a.GetRequestedEventId()
+	default:
+		end.Started = RootOf(e)
 	}
 	end.Result, end.Failure = Outcome(e)
-	return end, true
+	return end, end.Started != 0
+}
+
+// RootOf returns the ID of the event that scheduled, initiated, admitted, accepted or started the work of an
+// event, or 0.
+func RootOf(e *historypb.HistoryEvent) int64 {
+	switch a := Attributes(e).(type) {
+	case interface{ GetScheduledEventId() int64 }:
+		return a.GetScheduledEventId()
+	case interface{ GetInitiatedEventId() int64 }:
+		return a.GetInitiatedEventId()
+	case interface{ GetAcceptedEventId() int64 }:
+		return a.GetAcceptedEventId()
+	case interface{ GetStartedEventId() int64 }:
+		return a.GetStartedEventId()
+	case *historypb.WorkflowExecutionUpdateAcceptedEventAttributes:
+		if a.GetAcceptedRequest() == nil { // a reset admitted the request again
+			return a.GetAcceptedRequestSequencingEventId()
+		}
+	}
+	return 0
 }
 
 // Outcome returns the result or failure that an ending, or the event that closes a run, records.
@@ -92,6 +134,10 @@ func Outcome(e *historypb.HistoryEvent) (*commonpb.Payloads, *failurepb.Failure)
 	switch a := Attributes(e).(type) {
 	case *historypb.WorkflowExecutionContinuedAsNewEventAttributes: // which has GetFailure too
 		return a.GetInput(), nil
+	case *historypb.WorkflowExecutionUpdateCompletedEventAttributes:
+		return a.GetOutcome().GetSuccess(), a.GetOutcome().GetFailure()
+	case *historypb.MarkerRecordedEventAttributes:
+		return MarkerOf(a).Result, a.GetFailure()
 	case interface{ GetResult() *commonpb.Payloads }:
 		return a.GetResult(), nil
 	case interface{ GetResult() *commonpb.Payload }:
@@ -104,8 +150,14 @@ func Outcome(e *historypb.HistoryEvent) (*commonpb.Payloads, *failurepb.Failure)
 		return nil, &failurepb.Failure{Message: a.GetCause().String()}
 	case *historypb.SignalExternalWorkflowExecutionFailedEventAttributes:
 		return nil, &failurepb.Failure{Message: a.GetCause().String()}
+	case *historypb.RequestCancelExternalWorkflowExecutionFailedEventAttributes:
+		return nil, &failurepb.Failure{Message: a.GetCause().String()}
 	case *historypb.ChildWorkflowExecutionTerminatedEventAttributes:
 		return nil, &failurepb.Failure{Message: "terminated"}
+	case *historypb.ChildWorkflowExecutionTimedOutEventAttributes:
+		return nil, &failurepb.Failure{Message: "the child workflow timed out",
+			FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
+				TimeoutType: enumspb.TIMEOUT_TYPE_START_TO_CLOSE}}} // as the Go SDK reports it
 	}
 	return nil, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,14 +14,11 @@ import (
 
 // IsError reports whether an event records a failure, a timeout, a termination or a rejection.
 func IsError(e *historypb.HistoryEvent) bool {
-	if IsReset(e) {
-		return false
+	switch EndStatusOf(e) {
+	case EndFailed, EndTimedOut, EndTerminated, EndRejected:
+		return !IsReset(e)
 	}
-	name := e.GetEventType().String()
-	return slices.ContainsFunc([]string{"Failed", "TimedOut", "Terminated", "Rejected"},
-		func(end string) bool {
-			return strings.HasSuffix(name, end)
-		})
+	return false
 }
 
 // IsReset reports whether a failed workflow task only marks where a run was reset.

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -82,7 +83,8 @@ type Value struct {
 	Bytes    int             `json:"value_bytes,omitempty"`
 }
 
-// Decision is the version of a change that a run follows, and the range of versions that its code supports.
+// Decision is the version of a change that a run follows, and the range of versions that its code supports. A
+// patch of the SDKs on Core has no version.
 type Decision struct {
 	ChangeID   string            `json:"change_id,omitempty"`
 	Version    *workflow.Version `json:"version,omitempty"`
@@ -270,13 +272,13 @@ func (p *projection) sideEffect(e *historypb.HistoryEvent, m history.Marker) {
 // version reads the marker of a version decision. The range that the code supports is in a note
 // of the next operation.
 func (p *projection) version(e *historypb.HistoryEvent, m history.Marker) {
-	var v workflow.Version
-	if m.Unread || json.Unmarshal(history.JSON(m.Result), &v) != nil {
+	var v *workflow.Version
+	if m.Unread || m.Result != nil && json.Unmarshal(history.JSON(m.Result), &v) != nil {
 		p.put(e, Event{Type: VersionDecision, Ended: Ended{Unread: true}})
 		return
 	}
 	p.versions[m.Change] = len(p.out)
-	p.put(e, Event{Type: VersionDecision, Decision: Decision{ChangeID: m.Change, Version: &v}})
+	p.put(e, Event{Type: VersionDecision, Decision: Decision{ChangeID: m.Change, Version: v}})
 }
 
 // NotesOf returns the notes that an event records.
@@ -325,20 +327,13 @@ func (p *projection) notes(e *historypb.HistoryEvent, notes []Note) {
 }
 
 func (p *projection) local(e *historypb.HistoryEvent, m history.Marker) {
-	if m.Unread {
+	end, ok := history.EndingOf(e)
+	if !ok || m.Unread && m.Failure == nil { // the operation goes on with the next attempt, or is unknown
 		return
 	}
-	kind := m.Local.ActivityType
-	out := Event{
-		Type: OperationCompleted, OperationID: m.Local.ActivityID, OperationType: typeOf(kind),
-		Activity: kind, Step: kind, Ended: Ended{Attempt: m.Local.Attempt},
-	}
-	if m.Failure != nil {
-		f := history.FailureOf(m.Failure)
-		out.Type, out.Error = OperationFailed, &f
-	} else {
-		result, readable := history.Values(m.Result)
-		out.Result, out.Unread = result, !readable
-	}
-	p.put(e, out)
+	kind := cmp.Or(m.Local.ActivityType, m.Name)
+	p.open[end.Started] = Event{OperationID: m.Local.ActivityID, OperationType: typeOf(kind), Activity: kind,
+		Step: kind}
+	p.attempts[end.Started] = m.Local.Attempt
+	p.ended(e, end)
 }

@@ -67,6 +67,7 @@ type SpanLine struct {
 	Members    int32     `json:"members,omitempty"`
 	Cut        bool      `json:"cut,omitempty"`
 	Error      string    `json:"error,omitempty"`
+	Note       string    `json:"note,omitempty" jsonschema:"what became of a request to cancel it"`
 	EventID    int64     `json:"event_id"`
 	LastID     int64     `json:"last_event_id"`
 }
@@ -182,7 +183,7 @@ func fitSpans(width int, spans []histories.Span) spanColumns {
 	c, failures := spanColumns{36, 10, 48, math.MaxInt}, false
 	for _, s := range spans {
 		c.state = max(c.state, len(s.State.String()))
-		failures = failures || s.Error != ""
+		failures = failures || s.Error != "" || s.Note != ""
 	}
 	if width == 0 {
 		return c
@@ -220,7 +221,7 @@ func putSpans(a *cli.App, l *histories.EventLog, match *histories.EventMatcher) 
 			Index: i, Parent: s.Parent, Depth: s.Depth, Kind: s.Kind.String(), Name: s.Name,
 			State: s.State.String(), Start: nanoTime(s.Start), Run: nanoTime(s.Run), End: nanoTime(s.End),
 			WaitMS: cluster.Millis(s.Waited(now)), DurationMS: cluster.Millis(s.Ran(now)), Attempt: s.Attempt,
-			Members: s.Members, Cut: s.Cut, Error: s.Error, EventID: s.Event, LastID: s.Last,
+			Members: s.Members, Cut: s.Cut, Error: s.Error, Note: s.Note, EventID: s.Event, LastID: s.Last,
 		})
 	}
 	return cmp.Or(a.Print(lines, paint), out.Flush())
@@ -249,10 +250,10 @@ func spanText(
 	case s.State != histories.SpanDone:
 		ink = styles.Muted
 	}
-	state := text.Fit(s.State.String(), columns.state, "")
+	state, note := text.Fit(s.State.String(), columns.state, ""), widget.If(s.Error != "", styles.Error, ink)
 	return fmt.Sprintf("%s  %s %9s |%s| %s", text.Fit(name, columns.name, "~"), ink.Paint(state),
 		text.Duration(s.Ran(now)), ink.Paint(bar.String()),
-		styles.Error.Paint(text.Cut(cli.SafeText(s.Error), columns.failure, "~")))
+		note.Paint(text.Cut(cli.SafeText(cmp.Or(s.Error, s.Note)), columns.failure, "~")))
 }
 
 // nanoTime returns a Unix time in nanoseconds as a time; 0 is the zero time.

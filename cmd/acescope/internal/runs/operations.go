@@ -88,14 +88,18 @@ func operationText(e operation.Event) string {
 		}
 		return e.OperationID + "  " + attempt + result
 	case operation.OperationFailed:
-		return e.OperationID + "  " + attempt + strings.TrimPrefix(e.Error.Type+": ", ": ") + e.Error.Message
+		failure := strings.TrimPrefix(e.Error.Type+": ", ": ") + e.Error.Message
+		return e.OperationID + "  " + attempt + failure + " (" + e.Step + ")"
 	case operation.TimeAccessed:
 		return e.Key + "  " + e.Time.Format("2006-01-02T15:04:05.000Z07:00")
 	case operation.VariableSet:
 		return e.Variable + " = " + value
 	case operation.VersionDecision:
-		if e.Version == nil {
+		switch {
+		case e.Unread:
 			return "unreadable version marker"
+		case e.Version == nil:
+			return e.ChangeID + ": patched"
 		}
 		s := fmt.Sprintf("%s: version %d", e.ChangeID, *e.Version)
 		if e.MinVersion != nil && e.MaxVersion != nil {
