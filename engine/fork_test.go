@@ -167,7 +167,7 @@ func lineage(t *testing.T, e *engine.Engine, parent string) {
 	everyPoint(t, e, parent)
 	everyPoint(t, e, f.WorkflowID)
 	eventually(t, func() error {
-		tree, err := histories.ReadLineage(t.Context(), e.Client, f.WorkflowID, nil)
+		tree, err := histories.ReadLineage(t.Context(), e.Client, e.Namespace(), f.WorkflowID, nil)
 		if err != nil {
 			return err
 		}

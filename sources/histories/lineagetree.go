@@ -11,12 +11,14 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/flow"
+	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
 	runspkg "acescope/sources/runs"
 )
 
-// Bounds of a lineage: its runs, and the calls that read their outcomes or resets.
+// Bounds of a lineage: the runs of its root's workflow id, those of forks, and the calls that read their
+// outcomes or resets.
 const (
 	maxLineage         = 1000
 	maxLineageOutcomes = 200
@@ -27,7 +29,8 @@ type LineageTree struct {
 	Root string // workflow id of the original run
 	// Nodes holds the runs, each after its original, siblings in the order of their starts.
 	Nodes   []LineageNode
-	Dropped int       // newest runs beyond maxLineage
+	Dropped int       // oldest runs beyond maxLineage
+	Unread  int       // runs whose outcome or reset is not read
 	Err     string    // why the last reading failed
 	Updated time.Time // time of the last reading
 }
@@ -94,35 +97,39 @@ func (t *LineageTree) Find(runID string) int {
 
 // ReadLineage reads the lineage of a workflow from the list of runs: a fork's id begins with its root's, and
 // its memo names its original. It does not read again what before has; before may be nil.
-func ReadLineage(ctx context.Context, c client.Client, workflowID string, before *LineageTree) (*LineageTree,
-	error) {
+func ReadLineage(ctx context.Context, c client.Client, namespace, workflowID string,
+	before *LineageTree) (*LineageTree, error) {
 	root, _ := ace.ForkRoot(workflowID)
 	t := &LineageTree{Root: root}
 	var runs []runspkg.Run
 	for _, query := range []string{"WorkflowId = " + strconv.Quote(root), "WorkflowId STARTS_WITH " +
 		strconv.Quote(ace.ForkPrefix(root))} {
-		err := runspkg.List(ctx, c, query, 0, func(r runspkg.Run) error {
-			if of, _ := ace.ForkRoot(r.WorkflowID); of != root {
-				return nil // the id only looks like a fork's
+		listed := 0
+		err := runspkg.List(ctx, c, query, maxLineage, func(r runspkg.Run) error {
+			listed++
+			if of, _ := ace.ForkRoot(r.WorkflowID); of == root { // otherwise the id only looks like a fork's
+				runs = append(runs, r)
 			}
-			if len(runs) >= maxLineage {
-				t.Dropped++
-				return nil
-			}
-			runs = append(runs, r)
 			return nil
 		})
+		if err == nil && listed == maxLineage {
+			var n int64
+			n, err = runspkg.Count(ctx, c, query)
+			t.Dropped += max(int(n)-listed, 0)
+		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := readResets(ctx, c, runs, before); err != nil {
+	unread, err := readResets(ctx, c, runs, before)
+	if err != nil {
 		return nil, err
 	}
 	t.Nodes = lineageOf(runs)
-	if err := t.outcomes(ctx, c, before); err != nil {
+	if err := t.outcomes(ctx, c, namespace, before); err != nil {
 		return nil, err
 	}
+	t.Unread = max(t.Unread, unread)
 	for i := range t.Nodes {
 		if n := &t.Nodes[i]; n.Original >= 0 {
 			n.Effect = effectOf(&t.Nodes[n.Original], n)
@@ -132,8 +139,10 @@ func ReadLineage(ctx context.Context, c client.Client, workflowID string, before
 }
 
 // readResets finds which run of a workflow id was reset from which. The server names the newest reset of each
-// run. It asks nothing if the workflow id has one run, or if all runs are known.
-func readResets(ctx context.Context, c client.Client, runs []runspkg.Run, before *LineageTree) error {
+// run. It asks nothing if the workflow id has one run, or if all runs are known. It returns the number of runs
+// beyond maxLineageOutcomes.
+func readResets(ctx context.Context, c client.Client, runs []runspkg.Run, before *LineageTree) (unread int,
+	err error) {
 	under := map[string][]*runspkg.Run{}
 	for i := range runs {
 		r := &runs[i]
@@ -150,14 +159,15 @@ func readResets(ctx context.Context, c client.Client, runs []runspkg.Run, before
 				break
 			}
 			if asked++; asked > maxLineageOutcomes {
-				return nil
+				unread++
+				continue
 			}
 			d, err := c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
 			if cluster.NotFound(err) {
 				continue
 			}
 			if err != nil {
-				return err
+				return 0, err
 			}
 			as := d.GetWorkflowExtendedInfo().GetResetRunId()
 			if i := slices.IndexFunc(list, func(o *runspkg.Run) bool { return o.RunID == as }); as != "" &&
@@ -166,13 +176,15 @@ func readResets(ctx context.Context, c client.Client, runs []runspkg.Run, before
 			}
 		}
 	}
-	return nil
+	return unread, nil
 }
 
-// outcomes reads the answers of the runs. A run whose history is deleted has no outcome.
-func (t *LineageTree) outcomes(ctx context.Context, c client.Client, before *LineageTree) error {
+// outcomes reads the answers of the runs, of a chain the newest first. A run whose history is deleted has no
+// outcome.
+func (t *LineageTree) outcomes(ctx context.Context, c client.Client, namespace string,
+	before *LineageTree) error {
 	read := 0
-	for i := range t.Nodes {
+	for i := range slices.Backward(t.Nodes) {
 		n := &t.Nodes[i]
 		if n.Run.Status != ace.Completed {
 			continue
@@ -182,9 +194,11 @@ func (t *LineageTree) outcomes(ctx context.Context, c client.Client, before *Lin
 			continue
 		}
 		if read++; read > maxLineageOutcomes {
-			return nil
+			t.Unread++
+			continue
 		}
-		outcome, err := readOutcome(ctx, c, n.Run)
+		outcome, err := readOutcome(ctx, cluster.Pages{C: c, Namespace: namespace,
+			WorkflowID: n.Run.WorkflowID, RunID: n.Run.RunID}, n.Run.Type)
 		switch {
 		case err == nil:
 			n.Outcome = outcome
@@ -195,19 +209,35 @@ func (t *LineageTree) outcomes(ctx context.Context, c client.Client, before *Lin
 	return nil
 }
 
-// readOutcome reads the answer of a task, or the outputs of a flow as JSON.
-func readOutcome(ctx context.Context, c client.Client, r runspkg.Run) (*Outcome, error) {
-	get := c.GetWorkflow(ctx, r.WorkflowID, r.RunID).Get
-	if r.Type == flow.Workflow {
-		var result struct {
-			Outputs json.RawMessage `json:"outputs"`
-		}
-		err := get(ctx, &result)
-		return &Outcome{Answer: string(result.Outputs)}, err
+// readOutcome reads the answer of a task, the outputs of a flow as JSON, or the result of another workflow: a
+// text, or JSON. It returns nil if the result cannot be read. The last event is that of the run itself, also
+// if another run continues it.
+func readOutcome(ctx context.Context, p cluster.Pages, workflowType string) (*Outcome, error) {
+	events, _, err := p.Backward(ctx, 1, nil)
+	if err != nil || len(events) == 0 {
+		return nil, err
 	}
-	var result ace.TaskResult
-	err := get(ctx, &result)
-	return &Outcome{Answer: result.Answer, Correct: result.Correct}, err
+	last, _ := history.Outcome(events[len(events)-1])
+	data, ok := history.Values(last)
+	if !ok {
+		return nil, nil
+	}
+	var result struct {
+		ace.TaskResult
+		Outputs json.RawMessage `json:"outputs"`
+	}
+	err = json.Unmarshal(data, &result)
+	switch {
+	case workflowType == flow.Workflow:
+		return &Outcome{Answer: string(result.Outputs)}, nil
+	case err == nil && (workflowType == ace.TaskWorkflow || result.Answer != ""):
+		return &Outcome{Answer: result.Answer, Correct: result.Correct}, nil
+	}
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		text = string(data)
+	}
+	return &Outcome{Answer: text}, nil
 }
 
 func effectOf(of, n *LineageNode) Effect {
@@ -315,8 +345,15 @@ func origins(runs []runspkg.Run) map[string]string {
 				of = newest[f.WorkflowID] // the original run is deleted, but not its workflow
 			}
 		}
-		if of != r.RunID {
-			from[r.RunID] = of
+		from[r.RunID] = of
+	}
+	for _, r := range runs { // runs that are each other's originals have none
+		at := from[r.RunID]
+		for n := 0; at != "" && at != r.RunID && n < len(runs); n++ {
+			at = from[at]
+		}
+		if at == r.RunID {
+			delete(from, at)
 		}
 	}
 	return from
@@ -362,7 +399,7 @@ func (f *LineageFeed) read(ctx context.Context, workflowID string, publish func(
 func (f *LineageFeed) readOnce(ctx context.Context, workflowID string, last *LineageTree) *LineageTree {
 	ctx, stop := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer stop()
-	t, err := ReadLineage(ctx, f.link.Client, workflowID, last)
+	t, err := ReadLineage(ctx, f.link.Client, f.link.Namespace, workflowID, last)
 	if err != nil {
 		root, _ := ace.ForkRoot(workflowID)
 		t = &LineageTree{Root: root}

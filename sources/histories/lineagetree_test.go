@@ -54,6 +54,22 @@ func TestLineageOfResets(t *testing.T) {
 	}
 }
 
+// Forks whose memos name each other as originals are shown, without an original.
+func TestLineageOfACycle(t *testing.T) {
+	run := func(id, of string) runs.Run {
+		return runs.Run{WorkflowID: "ace/q~f" + id, RunID: id, Fork: &ace.Forked{WorkflowID: "ace/q~f" + of,
+			RunID: of}}
+	}
+	nodes := lineageOf([]runs.Run{run("1", "2"), run("2", "3"), run("3", "1"), run("4", "3"), run("5", "5")})
+	var got []string
+	for _, n := range nodes {
+		got = append(got, fmt.Sprintf("%d%s<%d", n.Depth, n.Run.RunID, n.Original))
+	}
+	if all := strings.Join(got, " "); all != "01<-1 13<0 22<1 24<1 05<-1" {
+		t.Error(all)
+	}
+}
+
 // The effect of a fork compares its outcome with that of its original.
 func TestEffects(t *testing.T) {
 	yes, no := true, false

@@ -56,6 +56,7 @@ func (v *lineage) Footer() string {
 	}
 	v.sync(t)
 	return v.Join(ace.Count(t.Count(), "fork")+widget.Dropped(t.Dropped),
+		widget.If(t.Unread > 0, ace.Number(t.Unread)+" not read", ""),
 		console.MarkedText(len(v.listing.Marks.Runs)), v.Table.Position())
 }
 

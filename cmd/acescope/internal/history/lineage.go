@@ -53,12 +53,15 @@ func lineage(a *cli.App, ctx context.Context, name string) error {
 		return err
 	}
 	defer done()
-	tree, err := histories.ReadLineage(ctx, e.Client, exec.GetWorkflowId(), nil)
+	tree, err := histories.ReadLineage(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), nil)
 	if err != nil {
 		return err
 	}
 	if tree.Dropped > 0 {
-		cli.Warn(a, "%s not shown", ace.Count(tree.Dropped, "more run"))
+		cli.Warn(a, "%s not shown", ace.Count(tree.Dropped, "older run"))
+	}
+	if tree.Unread > 0 {
+		cli.Warn(a, "the outcomes or resets of %s are not read", ace.Count(tree.Unread, "run"))
 	}
 	lines := cli.Mapped(tree.Nodes, func(n histories.LineageNode) LineageLine {
 		return lineageLine(tree, &n, exec.GetRunId())
