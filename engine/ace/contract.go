@@ -34,7 +34,7 @@ func RefsIn(text []byte) (refs []Ref) {
 }
 
 // Usage is the cost of a step: tokens as the provider counts them, and the cost in US dollars
-// of the tokens that have a known price.
+// of the tokens that have a known price. The zero value says that none of it is recorded.
 type Usage struct {
 	InputTokens     int64   `json:"input_tokens"`
 	OutputTokens    int64   `json:"output_tokens"`
@@ -62,10 +62,10 @@ func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens + u.CacheR
 const UnknownCost = "?"
 
 // Cost returns the cost as text: with a plus sign if some tokens have no known price, and [UnknownCost] if no
-// token has one.
+// token has one or nothing is recorded.
 func (u Usage) Cost() string {
 	switch {
-	case u.Unpriced && u.CostUSD == 0:
+	case u == (Usage{}), u.Unpriced && u.CostUSD == 0:
 		return UnknownCost
 	case u.Unpriced:
 		return Dollars(u.CostUSD) + "+"

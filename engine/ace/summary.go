@@ -17,7 +17,7 @@ type PhaseAnswer struct {
 	Correct         *bool       `json:"correct,omitempty"`
 	Score           *float64    `json:"score,omitempty"`        // see ReflectorResult
 	GradeReason     string      `json:"grade_reason,omitempty"` // see ReflectorResult
-	Usage           Usage       `json:"usage"`
+	Usage           Usage       `json:"usage,omitzero"`         // left out if none is recorded
 	Failure         *Failure    `json:"failure,omitempty"`
 	Stopped         string      `json:"stopped,omitempty"` // see TaskResult
 	// Passes are the answers after the first one, which alone counts.

@@ -138,7 +138,7 @@ type State struct {
 	Digest     string      `json:"digest"`
 	Steps      []StepState `json:"steps"` // in the order in which they began
 	Operations int         `json:"operations"`
-	Usage      ace.Usage   `json:"usage"`
+	Usage      ace.Usage   `json:"usage,omitzero"`
 	// Metered is the part of Usage that no transcript of an agent's CLI has, by model. Apply replaces it.
 	Metered *ace.ModelUsage `json:"metered,omitempty"`
 	// Dropped counts ended steps of iterations that are no longer listed.

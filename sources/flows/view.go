@@ -28,7 +28,7 @@ type View struct {
 	// Steps are the flow's steps in its order, with their executions in loops.
 	Steps      []Step         `json:"steps"`
 	Outputs    map[string]any `json:"outputs,omitempty"` // of a run that completed
-	Usage      ace.Usage      `json:"usage"`
+	Usage      ace.Usage      `json:"usage,omitzero"`
 	Operations int            `json:"operations"`
 	// ended steps of iterations that the run no longer lists
 	Dropped int    `json:"dropped_steps,omitempty"`

@@ -204,6 +204,9 @@ func (m *Metrics) addCall(call modelCall) {
 	model := m.labels.bound("model", call.model)
 	m.calls.WithLabelValues(model).Inc()
 	u := call.usage
+	if u == (ace.Usage{}) {
+		return // none is recorded
+	}
 	m.tokens.WithLabelValues(model, "input").Add(float64(max(u.InputTokens, 0)))
 	m.tokens.WithLabelValues(model, "output").Add(float64(max(u.OutputTokens, 0)))
 	m.tokens.WithLabelValues(model, "cache_read").Add(float64(max(u.CacheReadTokens, 0)))

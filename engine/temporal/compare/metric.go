@@ -1,5 +1,7 @@
 package compare
 
+import "acescope/engine/ace"
+
 // Metric is a figure of both runs. TakenA and TakenB are the figures of reused steps of a fork, which belong
 // to its original and are not included in A and B. The difference of an Unlike metric means nothing, because
 // A and B count different work.
@@ -20,6 +22,7 @@ type Metric struct {
 type figure struct {
 	name, unit   string
 	value, taken float64
+	unknown      bool // not recorded
 }
 
 func (s *builder) figures() []figure {
@@ -34,11 +37,12 @@ func (s *builder) figures() []figure {
 	ofKind := func(name, kind string) figure {
 		return s.count(name, func(x *Step) bool { return x.Kind == kind })
 	}
+	unused := usage == (ace.Usage{}) && taken == (ace.Usage{})
 	return []figure{
-		{"duration", "ms", duration, takenMS},
-		{"input tokens", "", float64(usage.InputTokens), float64(taken.InputTokens)},
-		{"output tokens", "", float64(usage.OutputTokens), float64(taken.OutputTokens)},
-		{"cost", "USD", usage.CostUSD, taken.CostUSD},
+		{"duration", "ms", duration, takenMS, false},
+		{"input tokens", "", float64(usage.InputTokens), float64(taken.InputTokens), unused},
+		{"output tokens", "", float64(usage.OutputTokens), float64(taken.OutputTokens), unused},
+		{"cost", "USD", usage.CostUSD, taken.CostUSD, unused},
 		ofKind("skills", KindTool),
 		s.count("skills ok", func(x *Step) bool { return x.Kind == KindTool && x.Status == Done }),
 		s.count("skills denied", func(x *Step) bool { return x.Kind == KindTool && x.Status == Denied }),
@@ -73,14 +77,14 @@ func (s *builder) count(name string, is func(*Step) bool) figure {
 	return f
 }
 
-// metrics returns the figures that are not 0 in both runs.
+// metrics returns the figures that both runs record and that are not 0 in both.
 func metrics(a, b *builder) []Metric {
 	out := []Metric{}
 	figuresB := b.figures()
 	for i, f := range a.figures() {
 		g := figuresB[i]
 		m := Metric{Name: f.name, Unit: f.unit, A: f.value, B: g.value, TakenA: f.taken, TakenB: g.taken}
-		if m.A != 0 || m.B != 0 || m.TakenA != 0 || m.TakenB != 0 {
+		if (m.A != 0 || m.B != 0 || m.TakenA != 0 || m.TakenB != 0) && !f.unknown && !g.unknown {
 			out = append(out, m)
 		}
 	}

@@ -136,7 +136,7 @@ type ResultLine struct {
 	RunID      string         `json:"run_id"`
 	Status     ace.Status     `json:"status"`
 	Outputs    map[string]any `json:"outputs"`
-	Usage      ace.Usage      `json:"usage"`
+	Usage      ace.Usage      `json:"usage,omitzero"`
 	Operations int            `json:"operations"`
 	DurationMS float64        `json:"duration_ms"`
 	Failure    *ace.Failure   `json:"failure,omitempty"`
@@ -248,8 +248,11 @@ func (p *printer) result(line ResultLine) error {
 		return cmp.Or(cli.NewLines(p.a).Write(line), failed)
 	}
 	if failed == nil {
-		cli.Warn(p.a, "%s in %.1f s, %s, %s", line.Status, line.DurationMS/1000,
-			ace.Count(line.Operations, "operation"), line.Usage.Cost())
+		text := ace.Count(line.Operations, "operation")
+		if line.Usage != (ace.Usage{}) {
+			text += ", " + line.Usage.Cost()
+		}
+		cli.Warn(p.a, "%s in %.1f s, %s", line.Status, line.DurationMS/1000, text)
 	}
 	if failed != nil && line.Outputs == nil {
 		return failed

@@ -224,7 +224,7 @@ func (g *gated) cost(most float64) {
 	if u.Unpriced {
 		text += ": some tokens have no known price"
 	}
-	g.check("cost of at most "+ace.Dollars(most), u.CostUSD <= most && !u.Unpriced, "%s", text)
+	g.check("cost of at most "+ace.Dollars(most), u.CostUSD <= most && !u.Unpriced && u != (ace.Usage{}), "%s", text)
 }
 
 // report writes the conditions, and an error if one does not hold.

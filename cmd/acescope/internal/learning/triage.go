@@ -154,8 +154,11 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	}{{"SLOWEST", t.Slowest}, {"MOST EXPENSIVE", t.MostExpensive}, {"MOST TOKENS", t.Largest}} {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
-			w.Row("  "+nameOf(r), r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(),
-				ace.Count(triagesource.Tokens(r), "token"), r.Status)
+			cost, tokens := theme.Unicode().Dash, theme.Unicode().Dash
+			if u := triagesource.UsageOf(r); u != (ace.Usage{}) {
+				cost, tokens = u.Cost(), ace.Count(triagesource.Tokens(r), "token")
+			}
+			w.Row("  "+nameOf(r), r.Age(now).Round(time.Millisecond), cost, tokens, r.Status)
 		}
 	}
 	fmt.Fprintf(w, "\nPHASES (%s, %d of them read from histories, %d without times)\n",

@@ -111,6 +111,9 @@ func lineOf(d *histories.Detail) ShowLine {
 			l.Calls = append(l.Calls, c)
 			return true
 		})
+		if l.Kind == runs.OtherType && len(d.Phase.Steps) == 0 && d.Skills.Total == 0 { // none is recorded
+			l.Skills, l.Delta = ace.SkillAnswer{}, ace.DeltaAnswer{}
+		}
 		return l
 	}
 	l.Input, l.Delta = ace.TaskInput{}, ace.DeltaAnswer{}
