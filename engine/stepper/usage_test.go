@@ -10,11 +10,12 @@ import (
 	"acescope/engine/temporal/replay/replaytest"
 )
 
-// A run of another program, whose calls are not read, has neither usage nor a number of tool calls; a run that
-// recorded a cost of 0 has it.
+// A run of another program, whose calls are not read, has neither usage nor a number of tool calls. A recorded
+// cost of 0 stays.
 func TestUnrecordedUsage(t *testing.T) {
 	m := replaytest.Begin("Desk")
-	m.Done(m.Activity(m.Task(), "invoke_model"), map[string]any{"usage": map[string]int{"input_tokens": 1200}})
+	m.Done(m.Activity(m.Task(), "invoke_model"),
+		map[string]any{"usage": map[string]int{"input_tokens": 1200}})
 	s := stepper.New(m.Complete(m.Task(), "It is 21 C"), stepper.Options{})
 	data, err := json.Marshal(s.Frame(s.Len()))
 	if err != nil || strings.Contains(string(data), "usage") || strings.Contains(string(data), `"total"`) {
@@ -22,7 +23,8 @@ func TestUnrecordedUsage(t *testing.T) {
 	}
 	own := stepper.New(replaytest.Recorded(t, "right"), stepper.Options{})
 	data, err = json.Marshal(own.Frame(own.Len()))
-	if err != nil || !strings.Contains(string(data), `"cost_usd":0`) || !strings.Contains(string(data), `"total"`) {
+	if err != nil || !strings.Contains(string(data), `"cost_usd":0`) ||
+		!strings.Contains(string(data), `"total"`) {
 		t.Errorf("%s, %v", data, err)
 	}
 	for want, u := range map[string]ace.Usage{ace.UnknownCost: {}, "$0": {InputTokens: 1}} {

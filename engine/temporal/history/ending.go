@@ -40,8 +40,8 @@ var endNames = []struct {
 	suffix string
 	status EndStatus
 }{{"Completed", EndCompleted}, {"Fired", EndCompleted}, {"ExternalWorkflowExecutionSignaled", EndCompleted},
-	{"ExternalWorkflowExecutionCancelRequested", EndCompleted}, {"Failed", EndFailed}, {"TimedOut", EndTimedOut},
-	{"Canceled", EndCanceled}, {"Terminated", EndTerminated}, {"Rejected", EndRejected},
+	{"ExternalWorkflowExecutionCancelRequested", EndCompleted}, {"Failed", EndFailed},
+	{"TimedOut", EndTimedOut}, {"Canceled", EndCanceled}, {"Terminated", EndTerminated}, {"Rejected", EndRejected},
 	{"ContinuedAsNew", EndContinued}}
 
 var closeStatuses = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
@@ -156,8 +156,9 @@ func Outcome(e *historypb.HistoryEvent) (*commonpb.Payloads, *failurepb.Failure)
 		return nil, &failurepb.Failure{Message: "terminated"}
 	case *historypb.ChildWorkflowExecutionTimedOutEventAttributes:
 		return nil, &failurepb.Failure{Message: "the child workflow timed out",
-			FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
-				TimeoutType: enumspb.TIMEOUT_TYPE_START_TO_CLOSE}}} // as the Go SDK reports it
+			FailureInfo: &failurepb.Failure_TimeoutFailureInfo{ // as the Go SDK reports it
+				TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
+					TimeoutType: enumspb.TIMEOUT_TYPE_START_TO_CLOSE}}}
 	}
 	return nil, nil
 }

@@ -34,7 +34,8 @@ func timeoutFailure() *failurepb.Failure {
 // wrapped returns a failure of a local activity as the Java SDK records it.
 func wrapped(cause *failurepb.Failure) *failurepb.Failure {
 	return &failurepb.Failure{Message: "Local Activity task failed", Cause: cause,
-		FailureInfo: &failurepb.Failure_ActivityFailureInfo{ActivityFailureInfo: &failurepb.ActivityFailureInfo{}}}
+		FailureInfo: &failurepb.Failure_ActivityFailureInfo{
+			ActivityFailureInfo: &failurepb.ActivityFailureInfo{}}}
 }
 
 func payloads(json string) *commonpb.Payloads {
@@ -59,6 +60,7 @@ func updateCompleted(f *failurepb.Failure) proto.Message {
 
 // An event ends what it is about only if it says so: a request and its delivery do not end their target.
 func TestEndings(t *testing.T) {
+	canceled := history.Canceled().Message
 	core := map[string]string{"data": `{"activity_type":"book","attempt":1}`}
 	java := map[string]string{"type": `"Book"`, "meta": `{"atpt":1,"backoff":null}`}
 	for _, c := range []struct {
@@ -66,21 +68,22 @@ func TestEndings(t *testing.T) {
 		want       string // started event, status, whether it is an error, reason
 	}{
 		{updateCompleted(applicationFailure("thirteen")), "4 failed true thirteen"},
-		{updateCompleted(canceledFailure()), "4 canceled false cancelled"},
+		{updateCompleted(canceledFailure()), "4 canceled false " + canceled},
 		{&historypb.WorkflowExecutionUpdateCompletedEventAttributes{AcceptedEventId: 4}, "4 completed false"},
 		{&historypb.WorkflowExecutionUpdateRejectedEventAttributes{}, "no ending, rejected true"},
 		{&historypb.WorkflowExecutionUpdateAcceptedEventAttributes{}, "no ending"},
 		{&historypb.WorkflowExecutionUpdateAdmittedEventAttributes{}, "no ending"},
 		{&historypb.NexusOperationCancelRequestedEventAttributes{ScheduledEventId: 2}, "no ending"},
-		{&historypb.NexusOperationCancelRequestCompletedEventAttributes{ScheduledEventId: 2, RequestedEventId: 3},
-			"3 completed false"},
+		{&historypb.NexusOperationCancelRequestCompletedEventAttributes{ScheduledEventId: 2,
+			RequestedEventId: 3}, "3 completed false"},
 		{&historypb.NexusOperationCancelRequestFailedEventAttributes{ScheduledEventId: 2, RequestedEventId: 3,
 			Failure: applicationFailure("no handler")}, "3 failed true no handler"},
-		{&historypb.NexusOperationCanceledEventAttributes{ScheduledEventId: 2}, "2 canceled false cancelled"},
+		{&historypb.NexusOperationCanceledEventAttributes{ScheduledEventId: 2}, "2 canceled false " + canceled},
 		{&historypb.ActivityTaskCancelRequestedEventAttributes{ScheduledEventId: 2}, "no ending"},
 		{&historypb.WorkflowExecutionCancelRequestedEventAttributes{}, "no ending"},
 		{&historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes{}, "no ending"},
-		{&historypb.ExternalWorkflowExecutionSignaledEventAttributes{InitiatedEventId: 2}, "2 completed false"},
+		{&historypb.ExternalWorkflowExecutionSignaledEventAttributes{InitiatedEventId: 2},
+			"2 completed false"},
 		{&historypb.RequestCancelExternalWorkflowExecutionInitiatedEventAttributes{}, "no ending"},
 		{&historypb.ExternalWorkflowExecutionCancelRequestedEventAttributes{InitiatedEventId: 2},
 			"2 completed false"},
@@ -93,7 +96,7 @@ func TestEndings(t *testing.T) {
 		{markerOf("core_local_activity", timeoutFailure(), core), "9 timed out true"},
 		{markerOf("core_local_activity", nil, core), "9 completed false"},
 		{markerOf("LocalActivity", wrapped(applicationFailure("no city")), java), "9 failed true no city"},
-		{markerOf("LocalActivity", wrapped(canceledFailure()), java), "9 canceled false cancelled"},
+		{markerOf("LocalActivity", wrapped(canceledFailure()), java), "9 canceled false " + canceled},
 		{markerOf("LocalActivity", applicationFailure("x"), map[string]string{
 			"data": `{"ActivityType":"Book","Attempt":1,"Backoff":60000000000}`}), "no ending, failed true"},
 		{&historypb.WorkflowExecutionFailedEventAttributes{}, "no ending, failed true"},
@@ -122,8 +125,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// Each type of event either ends something or is in the list. A new type of the API fails the test until it is
-// known.
+// Each type of event ends something or is in the list, so that a new type of the API fails the test.
 func TestEveryEventTypeIsKnown(t *testing.T) {
 	others := strings.Fields(`Unspecified WorkflowExecutionStarted WorkflowTaskScheduled WorkflowTaskStarted
 		ActivityTaskScheduled ActivityTaskStarted ActivityTaskCancelRequested TimerStarted

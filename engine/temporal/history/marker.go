@@ -23,7 +23,7 @@ var coreNames = map[string]string{"core_patch": MarkerVersion, "core_local_activ
 // Marker is the content of a marker.
 type Marker struct {
 	Name    string             // as the Go SDK names such a marker
-	Result  *commonpb.Payloads // of a side effect or local activity, or the version; a patch has none
+	Result  *commonpb.Payloads // of a side effect or local activity, or the version; nil for a patch
 	Failure *failurepb.Failure // of a local activity
 	Change  string             // ID of the change of a version or patch
 	Local   LocalActivity

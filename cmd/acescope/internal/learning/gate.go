@@ -224,7 +224,8 @@ func (g *gated) cost(most float64) {
 	if u.Unpriced {
 		text += ": some tokens have no known price"
 	}
-	g.check("cost of at most "+ace.Dollars(most), u.CostUSD <= most && !u.Unpriced && u != (ace.Usage{}), "%s", text)
+	known := !u.Unpriced && u != (ace.Usage{})
+	g.check("cost of at most "+ace.Dollars(most), known && u.CostUSD <= most, "%s", text)
 }
 
 // report writes the conditions, and an error if one does not hold.
