@@ -217,7 +217,7 @@ func same(a, b []float64) bool {
 // madeSeries returns a series of tasks with correct (R), wrong (W) or no (-) verdicts, in the order of the
 // data set.
 func madeSeries(name, data, verdicts string) *experiments.Series {
-	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart,
+	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Status: ace.Completed,
 		Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
 	for i, r := range verdicts {
 		v := map[rune]ace.Verdict{'R': ace.Correct, 'W': ace.Wrong, '-': ace.Unlabeled}[r]
@@ -376,7 +376,9 @@ func repeatsOf(name string, verdicts ...string) *experiments.Group {
 
 func TestBands(t *testing.T) {
 	g := repeatsOf("g", "RRWW", "RRRW", "RWWW")
-	g.Repeats = append(g.Repeats, madeSeries("running", "data", "WWWW"))
+	open := madeSeries("running", "data", "WWWW")
+	open.Status = ace.Running
+	g.Repeats = append(g.Repeats, open)
 	b := g.Bands()[0]
 	if b.Name != "accuracy" || !same(b.Values, []float64{0.5, 0.75, 0.25}) || b.Mean != 0.5 ||
 		b.Lowest != 0.25 || b.Highest != 0.75 ||
@@ -386,8 +388,7 @@ func TestBands(t *testing.T) {
 	if b := repeatsOf("h", "RW", "WR").Bands()[0]; b.Low != nil || b.Mean != 0.5 {
 		t.Errorf("repeats that do not vary: %+v", b)
 	}
-	if list := (&experiments.Group{Repeats: []*experiments.Series{madeSeries("a", "data",
-		"R")}}).Bands(); len(list) != 0 {
+	if list := (&experiments.Group{Repeats: []*experiments.Series{open}}).Bands(); len(list) != 0 {
 		t.Errorf("nothing is closed: %+v", list)
 	}
 }
@@ -510,5 +511,63 @@ func TestSeriesIsBounded(t *testing.T) {
 	f.Ended(ace.ExperimentInput{}, experiments.Finished{})
 	if len(f.Series.Tasks) != experiments.MaxSeriesTasks || f.Series.Dropped != 1 {
 		t.Errorf("%d tasks, %d dropped", len(f.Series.Tasks), f.Series.Dropped)
+	}
+}
+
+// A test compares only experiments with final results: otherwise the comparison says which has none.
+func TestNoVerdict(t *testing.T) {
+	made := func(name string) *experiments.Series {
+		s := madeSeries(name, "data", "RRRRRRRR")
+		s.Input.Eval = &ace.Ref{SHA256: "e"}
+		s.Progress.TotalTasks, s.Progress.TotalEpochs = 8, 1
+		s.Progress.Epochs = []ace.EpochResult{{Epoch: 1, Tasks: 8}}
+		s.Progress.Eval = []ace.EvalResult{{Tasks: 9, Wrong: []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
+			{Epoch: 1, Tasks: 9, Correct: 9}}
+		return s
+	}
+	a := made("a")
+	for want, change := range map[string]func(*experiments.Series){
+		"B is running (3 of 8 tasks)":     func(s *experiments.Series) { s.Status = ace.Running },
+		"B failed (3 of 8 tasks)":         func(s *experiments.Series) { s.Status = ace.Failed },
+		"B timed out (3 of 8 tasks)":      func(s *experiments.Series) { s.Status = ace.TimedOut },
+		"B was canceled (3 of 8 tasks)":   func(s *experiments.Series) { s.Status = ace.Canceled },
+		"B was terminated (3 of 8 tasks)": func(s *experiments.Series) { s.Status = ace.Terminated },
+		"B was stopped by its budget (3 of 8 tasks)": func(s *experiments.Series) {
+			s.Progress.Stopped = "budget: $1 of $1 spent"
+		},
+	} {
+		b := made("b")
+		b.Tasks, b.Progress.Epochs[0].Tasks, b.Progress.Eval = b.Tasks[:3], 3, b.Progress.Eval[:1]
+		change(b)
+		c := experiments.Compare(a, b)
+		if !slices.Equal(c.NoVerdict, []string{want}) || c.Headline() != "no verdict: "+want ||
+			len(c.Paired) != 0 || c.Eval != nil || len(c.Pairs) != 3 {
+			t.Errorf("%q, want %q; %+v, %+v", c.Headline(), want, c.Paired, c.Eval)
+		}
+		for _, m := range c.Metrics(testStart) {
+			if m.Unit == "rate" && !m.Unlike {
+				t.Errorf("%s: %s has a difference", want, m.Name)
+			}
+		}
+		one := func(s *experiments.Series) *experiments.Group {
+			return &experiments.Group{Planned: 2, Repeats: []*experiments.Series{made("r"), s}}
+		}
+		g := experiments.CompareGroups(one(b), one(a))
+		if g.Headline() != "no verdict: A has finished 1 of 2 repeats" || len(g.Differences) != 0 {
+			t.Errorf("%s: headline %q of groups, %+v", want, g.Headline(), g.Differences)
+		}
+	}
+	b := made("b")
+	b.Progress.Stopped = "no better accuracy in 2 evaluations"
+	if c := experiments.Compare(a, b); len(c.NoVerdict) != 0 || len(c.Paired) != 2 || c.Eval == nil {
+		t.Errorf("early stopping is a final result: %+v", c)
+	}
+	b.Input.Grader = ace.GraderTags
+	if c := experiments.Compare(a, b); c.Headline() != "no verdict: the graders differ (exact and tags)" {
+		t.Errorf("%q", c.Headline())
+	}
+	b.Input.Grader = "exact" // the default
+	if c := experiments.Compare(a, b); len(c.NoVerdict) != 0 {
+		t.Errorf("%q", c.NoVerdict)
 	}
 }

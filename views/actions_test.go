@@ -176,7 +176,7 @@ func TestForkMarked(t *testing.T) {
 	}
 	sc.typed("y")
 	sc.has("Scoreboard forks-1")
-	sc.has("1 fixed, 1 broken, 1 unchanged, 1 running; p 1; cost $0.03")
+	sc.has("1 fixed, 1 broken, 1 unchanged, 1 running; cost $0.03")
 	if got := sc.told(4); got != "start forks; look counts false; look scoreboard true; scoreboard forks-1" {
 		t.Errorf("told %s", got)
 	}

@@ -3,6 +3,7 @@ package ace
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Budget bounds the usage of a run. A zero field sets no bound; a negative field is a spent budget.
@@ -113,6 +114,9 @@ func (s *ExperimentState) stopForBudget() bool {
 	}
 	return why != ""
 }
+
+// OverBudget reports whether the experiment ended because its budget was spent.
+func (p *ExperimentProgress) OverBudget() bool { return strings.HasPrefix(p.Stopped, "budget: ") }
 
 // asksModel reports whether a step may send requests that cost something.
 func asksModel(p Phase) bool { return p != PhasePersist && p != PhaseDone }

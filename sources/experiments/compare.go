@@ -53,7 +53,7 @@ type Comparison struct {
 	Counts    map[Flip]int    `json:"flips"`
 	OnlyA     int             `json:"only_a"`
 	OnlyB     int             `json:"only_b"`
-	Eval      *EvalComparison `json:"eval,omitempty"` // nil unless both were evaluated on the same set
+	Eval      *EvalComparison `json:"eval,omitempty"` // nil unless comparable
 	Conditions
 	Paired []Paired `json:"paired"` // tests on the same items; the first is the headline
 
@@ -75,7 +75,7 @@ type EvalComparison struct {
 
 // Compare aligns two experiments and compares each task.
 func Compare(a, b *Series) *Comparison {
-	c := &Comparison{A: a, B: b, AlignedBy: AlignedByPrompt, Counts: map[Flip]int{}, Eval: compareEval(a, b)}
+	c := &Comparison{A: a, B: b, AlignedBy: AlignedByPrompt, Counts: map[Flip]int{}}
 	for _, f := range Flips() {
 		c.Counts[f] = 0
 	}
@@ -101,7 +101,12 @@ func Compare(a, b *Series) *Comparison {
 		}
 	}
 	c.OnlyA, c.OnlyB = len(a.Tasks)-len(c.Pairs), len(b.Tasks)-len(c.Pairs)
-	c.Unlike, c.Settings, c.Paired = c.unlike(), c.settings(), c.pairs()
+	c.Unlike, c.Settings, c.Paired = c.unlike(), c.settings(), []Paired{}
+	c.NoVerdict = c.noVerdict(a.Unfinished(), b.Unfinished())
+	if len(c.NoVerdict) == 0 {
+		c.Eval = compareEval(a, b)
+		c.Paired = c.pairs()
+	}
 	for i, s := range []*Series{a, b} {
 		if WithoutCost(a, b) {
 			c.perCorrect[i] = s.TokensInterval()
@@ -110,6 +115,51 @@ func Compare(a, b *Series) *Comparison {
 		}
 	}
 	return c
+}
+
+// Unfinished says why the experiment has no final result: "is running (36 of 480 tasks)". It is "" if it
+// completed within its budget.
+func (s *Series) Unfinished() string {
+	why := strings.ReplaceAll(string(s.Status), "_", " ")
+	switch {
+	case s.Progress.OverBudget():
+		why = "was stopped by its budget"
+	case s.Status == ace.Completed:
+		return ""
+	case s.Status == ace.Running:
+		why = "is running"
+	case s.Status == ace.Canceled, s.Status == ace.Terminated:
+		why = "was " + why
+	}
+	planned := s.Progress.TotalTasks * s.Progress.TotalEpochs
+	if planned == 0 { // it only evaluates
+		return why
+	}
+	closed, _, _ := Answers(&s.Progress)
+	return fmt.Sprintf("%s (%s of %s)", why, ace.Number(closed), ace.Count(planned, "task"))
+}
+
+// noVerdict returns why no test may compare the experiments, or two groups of them. a and b say why they have
+// no final result.
+func (c *Comparison) noVerdict(a, b string) []string {
+	out := []string{}
+	for i, why := range []string{a, b} {
+		if why != "" {
+			out = append(out, fmt.Sprintf("%c %s", 'A'+i, why))
+		}
+	}
+	if a, b := c.graders(); a != b {
+		out = append(out, "the graders differ ("+a+" and "+b+")")
+	}
+	return out
+}
+
+// graders returns the graders of both experiments, which are equal if one is unknown.
+func (c *Comparison) graders() (a, b string) {
+	if c.A.Note+c.B.Note != "" {
+		return "", ""
+	}
+	return cmp.Or(c.A.Input.Grader, "exact"), cmp.Or(c.B.Input.Grader, "exact")
 }
 
 // unlike returns how the work of the experiments differs, so that their accuracies over all tasks do not
@@ -131,9 +181,8 @@ func (c *Comparison) unlike() []string {
 	if a.Adapter != b.Adapter {
 		out = append(out, fmt.Sprintf("adapter %s and %s", a.Adapter, b.Adapter))
 	}
-	if a.Grader != b.Grader {
-		out = append(out, fmt.Sprintf("graders %s and %s", cmp.Or(a.Grader, "default"),
-			cmp.Or(b.Grader, "default")))
+	if a, b := c.graders(); a != b {
+		out = append(out, fmt.Sprintf("graders %s and %s", a, b))
 	}
 	if !c.SameData {
 		out = append(out, "data sets")
@@ -146,10 +195,12 @@ func (c *Comparison) unlike() []string {
 
 // Conditions are the differences between two experiments apart from their answers. If Unlike is not empty,
 // only the same items are comparable: aligned tasks and evaluations. Settings, such as the model, leave all
-// tasks comparable: their effect is what a comparison measures. Both may be empty.
+// tasks comparable: their effect is what a comparison measures. NoVerdict says why no test compares them: one
+// has no final result, or the graders differ. All may be empty.
 type Conditions struct {
-	Unlike   []string `json:"unlike"`
-	Settings []string `json:"settings"`
+	Unlike    []string `json:"unlike"`
+	NoVerdict []string `json:"no_verdict"`
+	Settings  []string `json:"settings"`
 }
 
 // Likeness says how the work of the experiments differs, or "".
@@ -160,6 +211,9 @@ func (c *Conditions) Likeness() string {
 	return "different " + strings.Join(c.Unlike, ", ") +
 		": compare only aligned tasks and the last evaluation"
 }
+
+// Refusal says why there is no verdict.
+func (c *Conditions) Refusal() string { return "no verdict: " + strings.Join(c.NoVerdict, "; ") }
 
 // Differing says which settings differ, or "".
 func (c *Conditions) Differing() string {
@@ -198,10 +252,11 @@ func (c *Comparison) Metrics(now time.Time) []compare.Metric {
 		list = append(list, compare.Metric{Name: name, Unit: unit, A: a, B: b})
 	}
 	accuracy := rates("accuracy", a.Correct, a.Graded, b.Correct, b.Graded)
-	accuracy.Unlike = len(c.Unlike) > 0
+	accuracy.Unlike = len(c.Unlike)+len(c.NoVerdict) > 0
 	if accuracy.Unlike {
 		alignedA, alignedB, of := c.Aligned()
 		list = append(list, rates("accuracy, aligned", alignedA, of, alignedB, of))
+		list[0].Unlike = len(c.NoVerdict) > 0
 		accuracy.Name = "accuracy, all tasks"
 	} else {
 		list = append(list, accuracy)

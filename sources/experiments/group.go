@@ -146,11 +146,24 @@ type BandDifference struct {
 	Distinguishable bool     `json:"distinguishable"`
 }
 
-// CompareGroups compares two groups. If their work differs, only the last evaluations on an equal data set
-// and the sizes of the playbooks have a difference.
+// unfinished says how many repeats have a final result, or "" if all have one.
+func (g *Group) unfinished() string {
+	open := len(slices.DeleteFunc(slices.Clone(g.Repeats), func(s *Series) bool { return s.Unfinished() == "" }))
+	if done := len(g.Repeats) - open; done < g.Planned {
+		return fmt.Sprintf("has finished %d of %s", done, ace.Count(g.Planned, "repeat"))
+	}
+	return ""
+}
+
+// CompareGroups compares two groups. If one is not finished, there are no differences. If their work differs,
+// only the last evaluations on an equal data set and the sizes of the playbooks have one.
 func CompareGroups(a, b *Group) *GroupComparison {
 	first := Compare(a.Repeats[0], b.Repeats[0])
 	c := &GroupComparison{A: a, B: b, Differences: []BandDifference{}, Conditions: first.Conditions}
+	c.NoVerdict = first.noVerdict(a.unfinished(), b.unfinished())
+	if len(c.NoVerdict) > 0 {
+		return c
+	}
 	for _, m := range measures {
 		evaluation := m.name == "last evaluation"
 		if evaluation && first.Eval == nil || !evaluation && m.name != "bullets" && len(c.Unlike) > 0 {
@@ -172,6 +185,9 @@ func CompareGroups(a, b *Group) *GroupComparison {
 
 // Headline says what the repeats show about the last evaluation or, without one, about the accuracy.
 func (c *GroupComparison) Headline() string {
+	if len(c.NoVerdict) > 0 {
+		return c.Refusal()
+	}
 	var of *BandDifference
 	for i := range c.Differences {
 		if d := &c.Differences[i]; d.Unit == "rate" {

@@ -85,7 +85,10 @@ func (p *Paired) text(more, less string) string {
 
 // Headline says what the first test shows, or that nothing is comparable.
 func (c *Comparison) Headline() string {
-	if len(c.Paired) == 0 {
+	switch {
+	case len(c.NoVerdict) > 0:
+		return c.Refusal()
+	case len(c.Paired) == 0:
 		return nothingComparable
 	}
 	return c.Paired[0].Where() + ": " + c.Paired[0].Result()

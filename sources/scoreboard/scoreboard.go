@@ -47,7 +47,7 @@ type Scoreboard struct {
 	Rows   []Row
 	Counts map[Outcome]int
 	Usage  ace.Usage // of the forks that have closed
-	P      *float64  // of McNemar's test on fixed and broken; nil without answers to compare
+	P      *float64  // of McNemar's test on fixed and broken; nil while a fork is open, and without answers
 	Err    string    // why the newest read failed
 }
 
@@ -81,7 +81,7 @@ func Of(batch string, rows []Row) *Scoreboard {
 			s.Usage = s.Usage.Add(r.Fork.Summary.Usage)
 		}
 	}
-	if s.Counts[Fixed]+s.Counts[Broken]+s.Counts[Unchanged] > 0 {
+	if s.Counts[Running] == 0 && s.Counts[Fixed]+s.Counts[Broken]+s.Counts[Unchanged] > 0 {
 		s.P = new(stats.McNemar(s.Counts[Fixed], s.Counts[Broken]))
 	}
 	slices.SortFunc(rows, func(a, b Row) int {

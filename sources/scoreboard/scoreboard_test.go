@@ -52,6 +52,10 @@ func TestScoreboardText(t *testing.T) {
 	if s = Of("forks-1", []Row{row(ace.Wrong, Fixed), row(ace.Correct, Broken)}); s.Caution() != "" {
 		t.Errorf("caution %q", s.Caution())
 	}
+	s = Of("forks-1", []Row{row(ace.Wrong, Fixed), row(ace.Wrong, Running)})
+	if got := s.Text(); s.P != nil || got != "1 fixed, 0 broken, 0 unchanged, 1 running; cost $0.0400" {
+		t.Errorf("an open batch: %q", got)
+	}
 	if s = Of("forks-1", nil); s.P != nil {
 		t.Errorf("p %g of nothing", *s.P)
 	}

@@ -238,6 +238,8 @@ func (v *compareView) empty() []string {
 
 func (v *compareView) noRows() string {
 	switch name := compareFilters[v.only].name; {
+	case name == "eval" && len(v.of.NoVerdict) > 0:
+		return v.of.Refusal()
 	case name == "eval" && v.of.Eval == nil:
 		return "the experiments were not evaluated on the same data set"
 	case name == "eval":

@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
+	"acescope/engine/learning/grade"
 	"acescope/engine/learning/stats"
 	"acescope/sources/evaluations"
 )
@@ -173,17 +175,19 @@ func (g *gated) accuracy(least float64, confident bool) {
 	if confident {
 		found = i.Low
 	}
-	if g.outdated(v) {
+	if outdated(g.Grid, v) {
 		text += "; " + notEvaluated
 	}
-	g.check(condition, found >= least && !g.outdated(v), "%s", text)
+	g.check(condition, found >= least && !outdated(g.Grid, v), "%s", text)
 }
 
 // notEvaluated is the finding about an evaluation that is not of the playbook as it was learned.
 const notEvaluated = "what was learned later was not evaluated"
 
 // outdated reports whether the experiment has learned more after the evaluation.
-func (g *gated) outdated(v *evaluations.Version) bool { return v.Playbook != g.Progress.After }
+func outdated(g *evaluations.Grid, v *evaluations.Version) bool {
+	return v.Playbook != g.Progress.After
+}
 
 // maxListed is the number of items that a line names.
 const maxListed = 10
@@ -199,7 +203,15 @@ func (g *gated) regressions(base *evaluations.Grid) {
 			g.Input.EvalID)
 	case before.Items == nil || after.Items == nil:
 		g.check(condition, false, "the answers to the items were not kept")
-	case g.outdated(after):
+	case base.Status != ace.Completed:
+		g.check(condition, false, "%s has no final result: its status is %s", base.Input.ExperimentID, base.Status)
+	case outdated(base, before):
+		g.check(condition, false, "%s: %s: %s", base.Input.ExperimentID, evaluations.When(before.EvalResult),
+			notEvaluated)
+	case cmp.Or(base.Input.Grader, grade.Exact) != cmp.Or(g.Input.Grader, grade.Exact):
+		g.check(condition, false, "the graders differ: %s and %s", cmp.Or(base.Input.Grader, grade.Exact),
+			cmp.Or(g.Input.Grader, grade.Exact))
+	case outdated(g.Grid, after):
 		g.check(condition, false, "%s: %s", evaluations.When(after.EvalResult), notEvaluated)
 	default:
 		versions := []evaluations.Version{*before, *after}
