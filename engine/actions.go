@@ -45,6 +45,9 @@ func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (r
 	in.By = cmp.Or(in.By, ace.User())
 	o := client.StartWorkflowOptions{ID: ace.ExperimentWorkflowID(in.ExperimentID),
 		TypedSearchAttributes: searchattr.Experiment(in), Memo: map[string]any{ace.MemoBy: in.By}}
+	if in.Answered != nil { // it continues the evaluation of a closed run
+		o.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	}
 	return e.start(ctx, in.ExperimentID, o, ace.ExperimentWorkflow, in)
 }
 
@@ -54,7 +57,7 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 		return "", fmt.Errorf("start %s: %w", id, err)
 	}
 	o.TaskQueue = e.TaskQueue
-	o.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	o.WorkflowIDReusePolicy = cmp.Or(o.WorkflowIDReusePolicy, enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
 	o.WorkflowExecutionErrorWhenAlreadyStarted = true
 	run, err := e.Client.ExecuteWorkflow(ctx, o, kind, in)
 	if isError[*serviceerror.WorkflowExecutionAlreadyStarted](err) {

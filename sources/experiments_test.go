@@ -571,3 +571,26 @@ func TestNoVerdict(t *testing.T) {
 		t.Errorf("%q", c.NoVerdict)
 	}
 }
+
+// Evaluations are compared by the items that failed in neither.
+func TestFailedItems(t *testing.T) {
+	a := ace.EvalResult{Tasks: 9, Correct: 1, Wrong: []int{2, 3, 4, 5, 6, 7},
+		FailedItems: ace.FailedItems{Failed: 2, List: []int{0, 1}}}
+	b := ace.EvalResult{Tasks: 9, Correct: 7, Wrong: []int{0}, FailedItems: ace.FailedItems{Failed: 1, List: []int{7}}}
+	l := experiments.Between(a, b)
+	if l == nil || l.Pairs != 6 || l.CorrectA != 1 || l.CorrectB != 6 || l.Failed != 3 ||
+		l.Change() != "5 fixed, 0 broken of 6 (3 failed): not distinguishable (p 0.062)" {
+		t.Errorf("%s: %+v", l.Change(), l)
+	}
+	if l := experiments.Between(a, a); l == nil || l.Pairs != 7 || l.Failed != 2 {
+		t.Errorf("%+v", l)
+	}
+	b.List = nil // cut
+	if l := experiments.Between(a, b); l != nil {
+		t.Errorf("it is not known which items failed: %+v", l)
+	}
+	b.List, b.Unlabeled = []int{7}, 1
+	if l := experiments.Between(b, a); l != nil {
+		t.Errorf("it is not known whether the failed items have labels: %+v", l)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -20,6 +21,7 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	name := args[0]
 	answer := map[string]func(llmtest.Request) llmtest.Reply{
 		"learner": modelLearner(map[string]string{"zork": "3*x+1", "blip": "x*x"}),
+		"moody":   moody(),
 		"refusal": llmtest.Script(llmtest.Reply{Text: "I will not do that.", Stop: "refusal"}),
 		"prose": llmtest.Script(llmtest.Reply{Text: strings.Repeat("Let us talk about something else. ",
 			20)}),
@@ -52,4 +54,15 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 		f, "[providers.%s]\n%sbase_url = %q\nmodel = \"m-1\"\napi_key_env = \"STUB_KEY\"\n\n",
 		name, kind, base)
 	ts.Check(err)
+}
+
+// moody answers 1, and refuses the first two requests about a colour.
+func moody() func(llmtest.Request) llmtest.Reply {
+	var refused atomic.Int32
+	return func(r llmtest.Request) llmtest.Reply {
+		if strings.Contains(r.Last(), "colour") && refused.Add(1) <= 2 {
+			return llmtest.Reply{Text: "No.", Stop: "refusal"}
+		}
+		return llmtest.Reply{Text: `{"reasoning": "r", "final_answer": "1", "key_insight": "none", "operations": []}`}
+	}
 }

@@ -61,6 +61,7 @@ type AblationRound struct {
 	Answers int   `json:"answers"`         // the items of all trials
 	Done    int   `json:"done"`            // answered items
 	Items   []Ref `json:"items,omitempty"` // artifacts with an [EvalItem] per answer, sorted by digest
+	FailedItems
 }
 
 // AblationProgress is the progress of an ablation.
@@ -165,6 +166,7 @@ func (s *ExperimentState) addTried(r *EvaluateResult) {
 		}
 		round.Done += r.Tasks
 		round.Items = addItems(round.Items, r.Items)
+		round.FailedItems = round.FailedItems.Add(r.FailedItems)
 		if r.Tasks == 0 { // a worker that answered nothing ends the round instead of repeating it forever
 			round.Done = round.Answers
 		}

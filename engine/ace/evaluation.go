@@ -24,6 +24,9 @@ type EvaluateInput struct {
 	Prompts Prompts           `json:"prompts,omitempty"` // see Protocol
 	// NoSkills leaves out the skills phase.
 	NoSkills bool `json:"no_skills,omitempty"`
+	// Answered is an artifact with items that an earlier run has answered, see [EvaluationPlan]. Those without
+	// an error are not answered again.
+	Answered *Ref `json:"answered,omitempty"`
 	// Task.Budget bounds the usage of all items. Those that would exceed it are not answered.
 }
 
@@ -51,6 +54,33 @@ type EvaluateResult struct {
 	Items *Ref `json:"items,omitempty"`
 	// Stopped is set if the budget was spent before every task was answered.
 	Stopped bool `json:"stopped,omitempty"`
+	FailedItems
+}
+
+// FailedItems are the tasks of an evaluation that have no answer, because it failed. Tasks includes them, the
+// other counts do not. List has at most MaxWrong 0-based indexes, ascending; Why is the error of the first.
+type FailedItems struct {
+	Failed int    `json:"failed,omitempty"`
+	List   []int  `json:"failed_items,omitempty"`
+	Why    string `json:"failed_why,omitempty"`
+}
+
+// Add returns the sum of the failed tasks of two parts.
+func (f FailedItems) Add(g FailedItems) FailedItems {
+	if f.Failed == 0 || g.Failed > 0 && g.List[0] < f.List[0] {
+		f.Why = g.Why
+	}
+	list := slices.Concat(f.List, g.List)
+	slices.Sort(list)
+	return FailedItems{f.Failed + g.Failed, list[:min(len(list), MaxWrong)], f.Why}
+}
+
+// Text returns "2 of 50 failed", or "" if none failed.
+func (f FailedItems) Text(of int) string {
+	if f.Failed == 0 {
+		return ""
+	}
+	return Number(f.Failed) + " of " + Number(of) + " failed"
 }
 
 // MaxWrong bounds [EvalResult.Wrong].
@@ -75,10 +105,16 @@ type EvalResult struct {
 	// Incomplete is set if the budget was spent before every task was answered. The result is then not
 	// compared with others.
 	Incomplete bool `json:"incomplete,omitempty"`
+	FailedItems
 }
 
 // Labeled returns the number of tasks that Accuracy covers.
-func (e *EvalResult) Labeled() int { return e.Tasks - e.Unlabeled }
+func (e *EvalResult) Labeled() int { return e.Tasks - e.Unlabeled - e.Failed }
+
+// AtLeast is the accuracy if the failed tasks were wrong.
+func (e *EvalResult) AtLeast() float64 {
+	return float64(e.Correct) / float64(max(e.Labeled()+e.Failed, 1))
+}
 
 // ItemsMediaType is the media type of the artifact of [EvaluateResult.Items].
 const ItemsMediaType = "application/vnd.acescope.evaluation+jsonl"
@@ -100,6 +136,9 @@ type EvalItem struct {
 	DurationMS float64      `json:"duration_ms"`
 	Calls      *CallLog     `json:"model_calls,omitempty"`
 	Trial      int          `json:"trial,omitempty"` // of an ablation's round, from 1
+	Error      string       `json:"error,omitempty"` // why there is no verdict: the answer or its grading failed
+	// Reused is set if an earlier run gave the answer, and has its usage.
+	Reused bool `json:"reused,omitempty"`
 }
 
 // ParseItems decodes an artifact with items.
@@ -147,6 +186,7 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 	t.Usage = t.Usage.Add(r.Usage)
 	t.Usage.CostUSD = dollars(cost)
 	t.Wrong = append(t.Wrong, r.Wrong...)
+	t.FailedItems = t.FailedItems.Add(r.FailedItems)
 	s.spend(r.Usage)
 	listed := t.Incomplete
 	s.shareSpent = s.shareSpent || r.Stopped
@@ -170,11 +210,40 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 		return
 	}
 	wanted := s.Input.KeepBest || s.Input.Patience > 0
-	if best := s.Progress.Best; wanted && t.Labeled() > 0 && (best == nil || t.Accuracy > best.Accuracy) {
+	best := s.Progress.Best
+	if wanted && t.Labeled() > 0 && (best == nil || t.AtLeast() > s.Progress.Eval[best.Evaluation].AtLeast()) {
 		s.Progress.Best = &Best{Evaluation: len(s.Progress.Eval) - 1, Playbook: t.Playbook,
 			Accuracy: t.Accuracy}
 	}
 	s.partial = EvalResult{}
+}
+
+// OpenEval returns the evaluation that is under way, or was when the experiment ended. It is nil if every
+// evaluation is in Progress.
+func (s *ExperimentState) OpenEval() *EvalResult {
+	if s.partial.Tasks == 0 || s.partial.Incomplete {
+		return nil
+	}
+	e := s.partial
+	e.Incomplete = true
+	if labeled := e.Labeled(); labeled > 0 {
+		e.Accuracy = float64(e.Correct) / float64(labeled)
+	}
+	return &e
+}
+
+// FailedItems returns the failed tasks of the newest evaluation or round of trials, and the number of answered
+// tasks and of all.
+func (s *ExperimentState) FailedItems() (failed FailedItems, answered, all int) {
+	if a := s.Progress.Ablation; a != nil && len(a.Rounds) > 0 {
+		r := &a.Rounds[len(a.Rounds)-1]
+		return r.FailedItems, r.Done, r.Answers
+	}
+	e := s.partial
+	if n := len(s.Progress.Eval); e.Tasks == 0 && n > 0 {
+		e = s.Progress.Eval[n-1]
+	}
+	return e.FailedItems, e.Tasks, s.Input.EvalTasks
 }
 
 // place returns the epoch of an evaluation that begins now, and the number of closed tasks of the epoch; 0 at

@@ -62,15 +62,26 @@ type EvaluationPlan struct {
 	EvalEvery int `json:"eval_every,omitempty"`
 	// KeepBest creates the branch [BestBranch] with the best version at the end.
 	KeepBest bool `json:"keep_best,omitempty"`
+	// Answered are the parts of the first evaluation that an earlier run with the same input has answered.
+	Answered []AnsweredPart `json:"answered,omitempty"`
 	// Patience is the number of evaluations in a row without a new best accuracy after which the experiment
 	// ends; 0 means never.
 	Patience int `json:"patience,omitempty"`
 }
 
+// AnsweredPart is an artifact with the items of an [ActivityEvaluate] of a playbook that began with the task
+// From.
+type AnsweredPart struct {
+	Playbook string `json:"playbook"`
+	From     int    `json:"from"`
+	Items    Ref    `json:"items"`
+}
+
 // ExperimentBounds end an experiment early.
 type ExperimentBounds struct {
 	// MaxFailed is the share of failed tasks, from 0 to 1, above which the experiment fails. It also fails if
-	// all tasks failed. With nil, as in inputs of earlier versions, failed tasks do not fail it.
+	// all tasks failed. The same holds for the tasks of an evaluation. With nil, as in inputs of earlier
+	// versions, failed tasks do not fail it.
 	MaxFailed *float64 `json:"max_failed,omitempty"`
 	// MaxCostUSD and MaxTokens bound the usage of its tasks and evaluations; 0 is no bound.
 	MaxCostUSD float64 `json:"max_cost_usd,omitempty"`
@@ -372,13 +383,10 @@ func (p *ExperimentProgress) Failed() (failed, closed int) {
 	return failed, closed
 }
 
-// TooManyFailed reports whether so many tasks failed that the experiment fails.
-func (s *ExperimentState) TooManyFailed() bool {
-	failed, closed := s.Progress.Failed()
-	if s.Input.MaxFailed == nil || failed == 0 {
-		return false
-	}
-	return failed == closed || float64(failed) > *s.Input.MaxFailed*float64(closed)
+// TooManyFailed reports whether so many of all tasks failed that the experiment fails, or all that are closed.
+func (b ExperimentBounds) TooManyFailed(failed, closed, all int) bool {
+	return b.MaxFailed != nil && failed > 0 &&
+		(failed == closed || float64(failed) > *b.MaxFailed*float64(all))
 }
 
 // Canceled returns the number of canceled tasks, in all epochs.
@@ -582,7 +590,7 @@ func (s *ExperimentState) finish() {
 	p := &s.Progress
 	p.Stage = StageDone
 	p.Status = Completed
-	if s.TooManyFailed() {
+	if failed, closed := p.Failed(); s.Input.TooManyFailed(failed, closed, closed) {
 		p.Status = Failed
 	}
 }

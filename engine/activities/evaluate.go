@@ -5,13 +5,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/ablation"
 	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 )
@@ -44,6 +47,18 @@ func (e *evaluator) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Eva
 		reported = nil // the details are those of another version
 	}
 	var done evaluation
+	if err := grade.Check(in.Grader); err != nil {
+		return done.total, permanent(err)
+	}
+	if in.Grader == grade.Judge {
+		if _, err := e.judgeOf(in.ProviderOf(ace.PhaseReflector)); err != nil {
+			return done.total, e.stepError(ctx, err, nil)
+		}
+	}
+	answered, err := e.answered(ctx, in.Answered)
+	if err != nil {
+		return done.total, stored(err)
+	}
 	j, err := openJournal(e.journals, ctx)
 	if err != nil {
 		return done.total, err
@@ -65,7 +80,7 @@ func (e *evaluator) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Eva
 	latest.Store(done.items)
 	defer heartbeat(ctx, latest.Load, func() any { return lost })()
 	done.total.Usage = done.total.Usage.Add(lost)
-	budget := in.Task.Budget
+	budget, down := in.Task.Budget, "" // down is why no further item can be answered
 	for done.total.Tasks < in.Count {
 		jobs, err := e.jobs(ctx, in, in.From+done.total.Tasks, in.Count-done.total.Tasks)
 		if err != nil {
@@ -73,7 +88,18 @@ func (e *evaluator) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Eva
 		}
 		for _, next := range jobs {
 			in.Task.Budget = budget.Less(done.total.Usage)
-			item, err := e.evaluateTask(ctx, in, next)
+			item, known := answered[next.task.Index]
+			switch {
+			case known:
+			case down != "":
+				item = ace.EvalItem{Index: next.task.Index, Label: next.task.Label, Trial: next.trial, Error: down}
+			default:
+				item, err = e.evaluateTask(ctx, in, next)
+			}
+			if err != nil && noItemCan(err) && done.total.Tasks > 0 {
+				item.Error, err = e.line(err), nil
+				down = item.Error
+			}
 			if model.KindOf(err) == model.BudgetSpent {
 				return e.stopEvaluation(ctx, done, j, item.Usage)
 			}
@@ -98,6 +124,22 @@ func (e *evaluator) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Eva
 	return done.total, err
 }
 
+// answered reads the items that an earlier run has answered, by their indexes.
+func (e *evaluator) answered(ctx context.Context, ref *ace.Ref) (map[int]ace.EvalItem, error) {
+	known := map[int]ace.EvalItem{}
+	if ref == nil {
+		return known, nil
+	}
+	items, err := ablation.Get(e.artifacts.Get).Items(ctx, []ace.Ref{*ref})
+	for _, item := range items {
+		if item.Error == "" {
+			item.Reused = true
+			known[item.Index] = item
+		}
+	}
+	return known, err
+}
+
 // stopEvaluation ends an evaluation whose budget is spent. u is the usage of the unfinished item, or nil.
 func (e *evaluator) stopEvaluation(
 	ctx context.Context, done evaluation, j *journal, u *ace.Usage,
@@ -118,6 +160,9 @@ func (e *evaluation) add(item ace.EvalItem) {
 	e.items = append(e.items[:len(e.items):len(e.items)], item)
 	e.total.Tasks++
 	switch {
+	case item.Error != "":
+		e.total.FailedItems = e.total.FailedItems.Add(
+			ace.FailedItems{Failed: 1, List: []int{item.Index}, Why: item.Error})
 	case item.Correct == nil:
 		e.total.Unlabeled++
 	case *item.Correct:
@@ -128,7 +173,7 @@ func (e *evaluation) add(item ace.EvalItem) {
 	if item.Score != nil {
 		e.total.Score = ace.AddScores(e.total.Score, *item.Score)
 	}
-	if item.Usage != nil {
+	if item.Usage != nil && !item.Reused {
 		e.total.Usage = e.total.Usage.Add(*item.Usage)
 	}
 }
@@ -161,7 +206,29 @@ type answering struct {
 	item  ace.EvalItem
 }
 
-// evaluateTask answers a task. If it fails, the item has the usage so far.
+// noItemCan reports whether an error of an item is one of all items.
+func noItemCan(err error) bool {
+	kind := model.KindOf(err)
+	return kind == model.Auth || kind == model.NoModel
+}
+
+// hasFailed reports whether an item failed for good in an attempt: no retry can help, or none is left.
+func hasFailed(attempt activity.Info, err error) bool {
+	if noItemCan(err) || model.KindOf(err) == model.BudgetSpent {
+		return false
+	}
+	p := attempt.RetryPolicy
+	return errors.Is(err, model.ErrPermanent) ||
+		p != nil && p.MaximumAttempts > 0 && attempt.Attempt >= p.MaximumAttempts
+}
+
+// line returns an error as one short line without secrets.
+func (e *evaluator) line(err error) string {
+	return ace.Cut(strings.Join(strings.Fields(e.secrets.String(err.Error())), " "), maxReason)
+}
+
+// evaluateTask answers a task. If that fails for good, the item has the error. If a retry may help, the item
+// has the usage so far.
 func (e *evaluator) evaluateTask(ctx context.Context, in ace.EvaluateInput, j job) (ace.EvalItem, error) {
 	x := &answering{evaluator: e, in: in, task: j.task, about: in.Task,
 		tools: &toolbox{config: in.Task.SkillsConfig, artifacts: e.artifacts, secrets: e.secrets},
@@ -174,7 +241,10 @@ func (e *evaluator) evaluateTask(ctx context.Context, in ace.EvaluateInput, j jo
 	begun := time.Now()
 	ctx, recorder := e.recording(ctx)
 	if err := x.run(ctx); err != nil {
-		return x.item, err
+		if ctx.Err() != nil || !hasFailed(activity.GetInfo(ctx), err) {
+			return x.item, err
+		}
+		x.item.Error = e.line(err)
 	}
 	for _, call := range x.tools.list() {
 		call.Args = ace.Preview(call.Args)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
@@ -24,9 +25,12 @@ import (
 // counting answers every problem with "1" and counts its calls.
 type counting struct {
 	model.Provider
-	asked  int
-	failAt int // the call that fails; 0 for none
-	budget *ace.Budget
+	asked    int
+	failAt   int   // the call that fails; 0 for none
+	failed   error // of that call; nil for one that a retry may fix
+	answered *ace.Ref
+	store    *artifact.Store
+	budget   *ace.Budget
 }
 
 func (c *counting) Name() string { return "counting" }
@@ -34,6 +38,9 @@ func (c *counting) Name() string { return "counting" }
 func (c *counting) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult,
 	error) {
 	c.asked++
+	if c.asked == c.failAt && c.failed != nil {
+		return ace.GeneratorResult{Plan: "try", StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 1}}}, c.failed
+	}
 	if c.asked == c.failAt {
 		return ace.GeneratorResult{}, errors.New("away")
 	}
@@ -51,9 +58,11 @@ func (c *counting) evaluate(
 	t *testing.T, journals string, reported []ace.EvalItem,
 ) (r ace.EvaluateResult, items []ace.EvalItem, err error) {
 	t.Helper()
-	store, err := artifact.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+	store := c.store
+	if store == nil {
+		if store, err = artifact.Open(t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	const lines = `{"context": "a", "target": "1"}
 {"context": "b", "target": "2"}
@@ -72,7 +81,7 @@ func (c *counting) evaluate(
 		e.SetHeartbeatDetails(reported)
 	}
 	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting", Budget: c.budget}, Dataset: set,
-		Count: 3}
+		Count: 3, Answered: c.answered}
 	v, err := e.ExecuteActivity(ace.ActivityEvaluate, in)
 	if err != nil {
 		return r, nil, err
@@ -107,6 +116,68 @@ func TestEvaluateResumes(t *testing.T) {
 	if len(items) != 3 || items[2].Index != 2 || items[2].Answer != "1" || !*items[2].Correct ||
 		*items[2].Label != "1" {
 		t.Errorf("%+v", items)
+	}
+}
+
+// An item that fails for good spoils no other: it is named, and neither correct nor wrong. A second evaluation
+// answers only this item.
+func TestEvaluateFailedItem(t *testing.T) {
+	store, err := artifact.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := model.Errorf(model.Refused, "the model\nrefused")
+	c := &counting{store: store, failAt: 2, failed: refused}
+	r, items, err := c.evaluate(t, t.TempDir(), nil)
+	want := ace.FailedItems{Failed: 1, List: []int{1}, Why: "the model refused"}
+	if err != nil || c.asked != 3 || r.Tasks != 3 || r.Correct != 2 || r.Unlabeled != 0 || len(r.Wrong) != 0 ||
+		!reflect.DeepEqual(r.FailedItems, want) || r.Usage.InputTokens != 3 {
+		t.Errorf("asked %d times: %+v, %v", c.asked, r, err)
+	}
+	if len(items) != 3 || items[1].Error != want.Why || items[1].Correct != nil || items[1].Plan != "try" {
+		t.Errorf("%+v", items)
+	}
+	again := &counting{store: store, answered: r.Items}
+	r, items, err = again.evaluate(t, t.TempDir(), nil)
+	if err != nil || again.asked != 1 || r.Tasks != 3 || r.Correct != 2 || len(r.Wrong) != 1 || r.Failed != 0 ||
+		r.Usage.InputTokens != 1 || !items[0].Reused || items[1].Reused || items[1].Answer != "1" {
+		t.Errorf("asked %d times: %+v, %+v, %v", again.asked, r, items, err)
+	}
+}
+
+// Without a valid key no item can be answered: the evaluation fails, or keeps the items before.
+func TestEvaluateWithoutKey(t *testing.T) {
+	locked := model.Errorf(model.Auth, "the key is wrong")
+	c := &counting{failAt: 1, failed: locked}
+	if _, _, err := c.evaluate(t, "", nil); err == nil || c.asked != 1 {
+		t.Errorf("asked %d times, %v", c.asked, err)
+	}
+	c = &counting{failAt: 2, failed: locked}
+	r, items, err := c.evaluate(t, "", nil)
+	if err != nil || c.asked != 2 || r.Tasks != 3 || r.Correct != 1 || !slices.Equal(r.List, []int{1, 2}) ||
+		items[2].Error != "the key is wrong" {
+		t.Errorf("asked %d times: %+v, %v", c.asked, r, err)
+	}
+}
+
+// An error that a retry may fix fails the item in the last attempt only.
+func TestEvaluateLastAttempt(t *testing.T) {
+	p := &temporal.RetryPolicy{MaximumAttempts: 3}
+	for _, c := range []struct {
+		attempt activity.Info
+		err     error
+		want    bool
+	}{
+		{activity.Info{Attempt: 2, RetryPolicy: p}, model.Errorf(model.Network, "away"), false},
+		{activity.Info{Attempt: 3, RetryPolicy: p}, model.Errorf(model.Network, "away"), true},
+		{activity.Info{Attempt: 3}, errors.New("away"), false},
+		{activity.Info{Attempt: 1, RetryPolicy: p}, model.Errorf(model.BadAnswer, "prose"), true},
+		{activity.Info{Attempt: 3, RetryPolicy: p}, model.Errorf(model.NoModel, "gone"), false},
+		{activity.Info{Attempt: 3, RetryPolicy: p}, model.Errorf(model.BudgetSpent, "spent"), false},
+	} {
+		if got := hasFailed(c.attempt, c.err); got != c.want {
+			t.Errorf("attempt %d, %v: %v", c.attempt.Attempt, c.err, got)
+		}
 	}
 }
 

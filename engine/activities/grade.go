@@ -54,14 +54,9 @@ func (g *grader) judge(
 	if model.SameAnswer(in.Answer, *in.Label) {
 		return 1, "", nil, nil
 	}
-	p, err := g.provider(in.Task.Provider)
+	asked, err := g.judgeOf(in.Task.Provider)
 	if err != nil {
 		return 0, "", nil, err
-	}
-	asked, ok := p.(model.Judge)
-	if !ok {
-		return 0, "", nil, model.Errorf(model.BadRequest,
-			"the grader judge asks the model of the reflector, but %s asks no model", in.Task.Provider)
 	}
 	j, u, err := asked.Judge(ctx, in)
 	if j.Correct {
@@ -69,6 +64,19 @@ func (g *grader) judge(
 	}
 	line := strings.Join(strings.Fields(j.Reason), " ")
 	return score, ace.Cut(g.secrets.String(line), maxReason), &u, err
+}
+
+func (g *grader) judgeOf(provider string) (model.Judge, error) {
+	p, err := g.provider(provider)
+	if err != nil {
+		return nil, err
+	}
+	asked, ok := p.(model.Judge)
+	if !ok {
+		return nil, model.Errorf(model.BadRequest,
+			"the grader judge asks the model of the reflector, but %s asks no model", provider)
+	}
+	return asked, nil
 }
 
 // Bounds in bytes: of the standard output and of the standard error of a grader, and of a reason.

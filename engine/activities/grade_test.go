@@ -171,7 +171,8 @@ func TestJudgedEvaluation(t *testing.T) {
 
 	in.Task.Budget = nil
 	delete(j.verdicts, "two")
-	if r, err = a.evaluateLines(t, lines, in); kindOf(err) != model.BadAnswer {
+	r, err = a.evaluateLines(t, lines, in)
+	if err != nil || r.Correct != 2 || r.Failed != 1 || r.List[0] != 2 || r.Why != `no verdict on "two"` {
 		t.Errorf("%+v, %v", r, err)
 	}
 	in.Steps = nil

@@ -106,7 +106,8 @@ func (x *experiment) run(ctx workflow.Context) error {
 			if err := x.keepBest(ctx); err != nil {
 				return err
 			}
-			return x.failure()
+			failed, closed := x.state.Progress.Failed()
+			return x.failure(failed, closed, closed, "tasks", "")
 		}
 		if err != nil {
 			return err
@@ -126,14 +127,13 @@ func (x *experiment) keepBest(ctx workflow.Context) error {
 	return x.readBranch(ctx, ace.BestBranch(x.in.ExperimentID), best.Playbook)
 }
 
-// failure returns an error if too many tasks of the experiment failed.
-func (x *experiment) failure() error {
-	if !x.state.TooManyFailed() {
+// failure returns an error if too many of all tasks or items failed, or all that are closed.
+func (x *experiment) failure(failed, closed, all int, noun, why string) error {
+	if !x.in.TooManyFailed(failed, closed, all) {
 		return nil
 	}
-	failed, closed := x.state.Progress.Failed()
-	message := fmt.Sprintf("%d of %d tasks failed; at most %g%% may fail", failed, closed,
-		100**x.in.MaxFailed)
+	message := fmt.Sprintf("%d of %d %s failed; at most %g%% may fail%s", failed, closed, noun,
+		100**x.in.MaxFailed, why)
 	return temporal.NewNonRetryableApplicationError(message, typeTooManyFailures, nil)
 }
 
@@ -327,6 +327,7 @@ func (x *experiment) answer(ctx workflow.Context, trials *ace.Ref, from, end int
 	for ; len(futures) < x.in.Parallel && from < end; from += evalChunk {
 		in.From = from
 		in.Count = min(evalChunk, end-from)
+		in.Answered = x.answered(trials, from)
 		futures = append(futures, workflow.ExecuteActivity(options, ace.ActivityEvaluate, in))
 	}
 	for _, f := range futures {
@@ -336,7 +337,23 @@ func (x *experiment) answer(ctx workflow.Context, trials *ace.Ref, from, end int
 		}
 		x.apply(ace.ExperimentFact{Evaluated: &r})
 	}
-	return nil
+	failed, answered, all := x.state.FailedItems()
+	if failed.Failed == 0 {
+		return nil
+	}
+	return x.failure(failed.Failed, answered, all, "evaluation items",
+		fmt.Sprintf("; item %d: %s", failed.List[0]+1, failed.Why))
+}
+
+// answered returns the items of the first evaluation from an index that an earlier run has answered, or nil.
+func (x *experiment) answered(trials *ace.Ref, from int) *ace.Ref {
+	i := slices.IndexFunc(x.in.Answered, func(p ace.AnsweredPart) bool {
+		return p.From == from && p.Playbook == x.state.Progress.After
+	})
+	if i < 0 || trials != nil || len(x.state.Progress.Eval) > 0 {
+		return nil
+	}
+	return &x.in.Answered[i].Items
 }
 
 func (x *experiment) taskContext(ctx workflow.Context) ace.TaskContext {

@@ -32,6 +32,7 @@ type Grid struct {
 	Status   ace.Status // of the experiment
 	Versions []Version
 	Rows     []Row
+	parts    []ace.Ref // artifacts with the items of all versions
 }
 
 // Mark is the result of a version on an item.
@@ -41,7 +42,8 @@ type Mark string
 const (
 	Correct Mark = "correct"
 	Wrong   Mark = "wrong"
-	Unknown Mark = "" // not on record, or without a label
+	Failed  Mark = "failed" // the answer or its grading failed
+	Unknown Mark = ""       // not on record, or without a label
 )
 
 // Change is how the answers to an item changed over the versions.
@@ -51,6 +53,7 @@ type Change string
 // last.
 const (
 	Broken      Change = "broken"
+	LastFailed  Change = "failed"   // in the last version
 	Unstable    Change = "unstable" // correct at first and at last, but not in between
 	AlwaysWrong Change = "always wrong"
 	Fixed       Change = "fixed"
@@ -60,7 +63,7 @@ const (
 
 // Changes lists all changes in their order.
 func Changes() []Change {
-	return []Change{Broken, Unstable, AlwaysWrong, Fixed, AlwaysRight, Unlabeled}
+	return []Change{Broken, LastFailed, Unstable, AlwaysWrong, Fixed, AlwaysRight, Unlabeled}
 }
 
 // Row is an item over all versions.
@@ -92,6 +95,7 @@ func newGrid(runs [][]*historypb.HistoryEvent) (*Grid, error) {
 			}
 			if fact.Evaluated.Items != nil {
 				parts = append(parts, *fact.Evaluated.Items)
+				g.parts = append(g.parts, *fact.Evaluated.Items)
 			} else {
 				missing = true
 			}
@@ -109,6 +113,9 @@ func newGrid(runs [][]*historypb.HistoryEvent) (*Grid, error) {
 				parts, missing = nil, false
 			}
 		}
+	}
+	if e := state.OpenEval(); e != nil && !missing {
+		g.Versions = append(g.Versions, Version{EvalResult: *e, parts: parts})
 	}
 	g.Input = state.Input
 	g.Progress = state.Progress
@@ -159,15 +166,19 @@ func Read(ctx context.Context, d cluster.Deps, namespace, workflowID, runID stri
 func (g *Grid) Best() int {
 	best := -1
 	for i, v := range g.Versions {
-		if !v.Incomplete && v.Labeled() > 0 && (best < 0 || v.Accuracy > g.Versions[best].Accuracy) {
+		if !v.Incomplete && v.Labeled() > 0 && (best < 0 || v.AtLeast() > g.Versions[best].AtLeast()) {
 			best = i
 		}
 	}
 	return best
 }
 
-// When says at which point of its experiment an evaluation was made.
+// When says at which point of its experiment an evaluation was made, and how many of its items failed.
 func When(e ace.EvalResult) string {
+	if failed := e.FailedItems.Text(e.Tasks); failed != "" {
+		e.FailedItems = ace.FailedItems{}
+		return When(e) + ", " + failed
+	}
 	if e.Incomplete {
 		e.Incomplete = false
 		return When(e) + ", incomplete"
@@ -179,6 +190,27 @@ func When(e ace.EvalResult) string {
 		return fmt.Sprintf("epoch %d, %s", e.Epoch, ace.Count(e.Learned, "task"))
 	}
 	return fmt.Sprintf("after epoch %d", e.Epoch)
+}
+
+// Answered returns the parts of the first evaluation with answers, for another run with the same input: see
+// [ace.EvaluationPlan]. It is nil unless the experiment has closed before its first task, and the evaluation
+// has items without an answer.
+func (g *Grid) Answered(ctx context.Context, get ablation.Get) (parts []ace.AnsweredPart, err error) {
+	finished := len(g.Versions) == 1 && g.Versions[0].Failed == 0 && !g.Versions[0].Incomplete
+	if g.Status == ace.Running || g.Progress.Closed() > 0 || g.Input.Ablation != nil || finished {
+		return nil, nil
+	}
+	for _, part := range g.parts {
+		items, err := get.Items(ctx, []ace.Ref{part})
+		if err != nil {
+			return nil, err
+		}
+		if len(items) > 0 {
+			parts = append(parts, ace.AnsweredPart{Playbook: g.Progress.After, From: items[0].Index,
+				Items: part})
+		}
+	}
+	return parts, nil
 }
 
 // Effects returns the effects of the bullets that the ablation has measured so far, and the number of labeled
@@ -210,11 +242,13 @@ func Rows(versions []Version) (list []Row) {
 				at[item.Index] = n
 				list = append(list, Row{Index: item.Index, Marks: make([]Mark, len(versions))})
 			}
-			if item.Correct != nil {
+			switch {
+			case item.Error != "":
+				list[n].Marks[v] = Failed
+			case item.Correct != nil && *item.Correct:
+				list[n].Marks[v] = Correct
+			case item.Correct != nil:
 				list[n].Marks[v] = Wrong
-				if *item.Correct {
-					list[n].Marks[v] = Correct
-				}
 			}
 		}
 	}
@@ -230,7 +264,10 @@ func Rows(versions []Version) (list []Row) {
 }
 
 func changeOf(marks []Mark) Change {
-	known := slices.DeleteFunc(slices.Clone(marks), func(m Mark) bool { return m == Unknown })
+	if marks[len(marks)-1] == Failed {
+		return LastFailed
+	}
+	known := slices.DeleteFunc(slices.Clone(marks), func(m Mark) bool { return m == Unknown || m == Failed })
 	if len(known) == 0 {
 		return Unlabeled
 	}

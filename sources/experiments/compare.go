@@ -61,8 +61,8 @@ type Comparison struct {
 }
 
 // EvalComparison compares the last evaluations of two experiments on the same second data set. Fixed and
-// Broken are 0-based indexes of its tasks. Partial means that one result lists only some of its wrong
-// answers, so the indexes may be incomplete.
+// Broken are 0-based indexes of its tasks. A and B leave out the tasks that failed in either. Partial means
+// that one result lists only some of its wrong answers, so the indexes may be incomplete.
 type EvalComparison struct {
 	Dataset   string         `json:"dataset_id"`
 	A         ace.EvalResult `json:"a"`
@@ -352,8 +352,28 @@ func compareEval(a, b *Series) *EvalComparison {
 	return compareEvals(a.Input.EvalID, *lastA, *lastB)
 }
 
-// compareEvals compares two evaluations on the same data set.
-func compareEvals(dataset string, a, b ace.EvalResult) *EvalComparison {
+// common returns an evaluation without the items that failed in another one on the same data set. It returns
+// false if they cannot be told from the others.
+func common(e, other ace.EvalResult) (ace.EvalResult, bool) {
+	gone := slices.DeleteFunc(slices.Clone(other.List), func(i int) bool { return slices.Contains(e.List, i) })
+	if len(gone) == 0 {
+		return e, other.Failed == len(other.List)
+	}
+	wrong := slices.DeleteFunc(slices.Clone(e.Wrong), func(i int) bool { return slices.Contains(gone, i) })
+	listed := other.Failed == len(other.List) && len(e.Wrong) == e.Labeled()-e.Correct
+	e.Correct -= len(gone) - (len(e.Wrong) - len(wrong))
+	e.Failed, e.Wrong = e.Failed+len(gone), wrong
+	return e, listed && e.Unlabeled == 0
+}
+
+// compareEvals compares two evaluations on the same data set by the items that failed in neither. It returns
+// nil if they are not known.
+func compareEvals(dataset string, first, last ace.EvalResult) *EvalComparison {
+	a, listed := common(first, last)
+	b, also := common(last, first)
+	if !listed || !also {
+		return nil
+	}
 	c := &EvalComparison{Dataset: dataset, A: a, B: b, Fixed: []int{}, Broken: []int{}}
 	wrong := map[int]bool{}
 	for _, i := range c.A.Wrong {

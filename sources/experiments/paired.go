@@ -26,6 +26,7 @@ type Paired struct {
 	EpochA          int      `json:"epoch_a"`
 	EpochB          int      `json:"epoch_b"`
 	Pairs           int      `json:"pairs"`
+	Failed          int      `json:"failed_items,omitempty"` // left out, because an answer failed
 	CorrectA        int      `json:"correct_a"`
 	CorrectB        int      `json:"correct_b"`
 	Fixed           int      `json:"fixed"`
@@ -73,6 +74,9 @@ func (p *Paired) text(more, less string) string {
 	} else {
 		test = PText(*p.P)
 	}
+	if p.Failed > 0 {
+		counts += fmt.Sprintf(" (%d failed)", p.Failed)
+	}
 	verdict := "not distinguishable"
 	if p.Distinguishable {
 		verdict = more
@@ -110,8 +114,8 @@ const nothingComparable = "nothing is comparable: no task has a verdict in both,
 // have. Tasks of several epochs are not counted together, because the same item would count more than once.
 func (c *Comparison) pairs() []Paired {
 	out := []Paired{}
-	if e := c.Eval; e != nil && e.A.Labeled() > 0 && e.A.Labeled() == e.B.Labeled() {
-		out = append(out, pairedEval(e))
+	if p := c.Eval.paired(); p != nil {
+		out = append(out, *p)
 	}
 	byEpoch := map[int32]*Paired{}
 	for _, p := range c.Pairs {
@@ -148,8 +152,13 @@ func (p *Paired) count(f Flip) {
 	}
 }
 
-func pairedEval(e *EvalComparison) Paired {
-	p := Paired{Items: PairedEvaluation, EpochA: e.A.Epoch, EpochB: e.B.Epoch, Pairs: e.A.Labeled(),
+// paired returns nil without the same number of labels, above 0.
+func (e *EvalComparison) paired() *Paired {
+	if e == nil || e.A.Labeled() == 0 || e.A.Labeled() != e.B.Labeled() {
+		return nil
+	}
+	p := &Paired{Failed: e.A.Failed, Items: PairedEvaluation, EpochA: e.A.Epoch, EpochB: e.B.Epoch,
+		Pairs:    e.A.Labeled(),
 		CorrectA: e.A.Correct, CorrectB: e.B.Correct, Partial: e.Partial}
 	if !p.Partial {
 		p.Fixed, p.Broken = len(e.Fixed), len(e.Broken)
@@ -168,13 +177,12 @@ func Learned(p *ace.ExperimentProgress) *Paired {
 	return Between(list[0], list[len(list)-1])
 }
 
-// Between compares two evaluations of one experiment. It returns nil unless both are complete and have the
-// same number of labels, above 0.
+// Between compares two evaluations of one experiment. It returns nil unless both are complete and have labels.
 func Between(first, last ace.EvalResult) *Paired {
-	if first.Labeled() == 0 || first.Labeled() != last.Labeled() || first.Incomplete || last.Incomplete {
+	if first.Incomplete || last.Incomplete {
 		return nil
 	}
-	return new(pairedEval(compareEvals("", first, last)))
+	return compareEvals("", first, last).paired()
 }
 
 // settings returns which settings of the experiments differ: the conditions that the comparison is about.

@@ -379,6 +379,9 @@ func ReadEvidence(ctx context.Context, c client.Client, books *playbook.Store,
 	known.Usage = p.Usage
 	known.Budget = p.Budget
 	for _, e := range p.Eval {
+		if e.Incomplete {
+			continue
+		}
 		evaluation := playbook.Evaluation{Playbook: e.Playbook, Correct: e.Correct, Labeled: e.Labeled()}
 		known.Evaluations = append(known.Evaluations, evaluation)
 	}

@@ -133,6 +133,9 @@ func (v *answers) write(w *widget.Writer, g *evaluations.Grid, version, index in
 			verdict, ink = string(ace.Wrong), w.S.Failed
 		}
 	}
+	if item.Error != "" {
+		verdict, ink = "failed: "+item.Error, w.S.Error
+	}
 	w.Prose(" answer    ", w.S.Strong, item.Answer)
 	if item.Label != nil {
 		w.Prose(" expected  ", w.S.Text, *item.Label)

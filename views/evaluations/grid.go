@@ -157,7 +157,7 @@ func (v *gridView) Bindings() []tui.Binding {
 		console.Key("evaluations.left", "the version before", "earlier", func() { v.move(-1) }, "h", "left"),
 		console.Key("evaluations.right", "the next version", "later", func() { v.move(1) }, "l", "right"),
 		console.Key("evaluations.filter",
-			"next filter: broken, unstable, always wrong, fixed, always right, unlabeled", "filter", v.filter,
+			"next filter: broken, failed, unstable, always wrong, fixed, always right, unlabeled", "filter", v.filter,
 			"F"),
 		console.Key("evaluations.next_error", "next item that the version answers wrong", "", v.toWrong(1),
 			"e"),
@@ -335,13 +335,15 @@ func markCell(m evaluations.Mark, s theme.Styles) widget.Cell {
 		return widget.Cell{Text: s.Glyphs.Success, Ink: s.Success}
 	case evaluations.Wrong:
 		return widget.Cell{Text: s.Glyphs.Wrong, Ink: s.Failed}
+	case evaluations.Failed:
+		return widget.Cell{Text: s.Glyphs.Failed, Ink: s.Error}
 	}
 	return widget.Cell{Text: s.Glyphs.Dash, Ink: s.Muted}
 }
 
 func changeInk(c evaluations.Change, s theme.Styles) theme.Ink {
 	switch c {
-	case evaluations.Broken, evaluations.Unstable:
+	case evaluations.Broken, evaluations.Unstable, evaluations.LastFailed:
 		return s.Failed
 	case evaluations.Fixed:
 		return s.Success

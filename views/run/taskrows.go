@@ -344,6 +344,8 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 			label = "eval " + strconv.Itoa(e.Epoch) + ", " + ace.Number(e.Learned)
 		}
 		remark := labeledRemark(e.Correct, e.Labeled(), e.Unlabeled)
+		remark += widget.If(e.Failed > 0, ", "+ace.Number(e.Failed)+" failed", "")
+		remark += widget.If(e.Incomplete, ", incomplete", "")
 		all = append(all, measurement{label: label, share: e.Accuracy,
 			correct: e.Correct, labeled: e.Labeled(), remark: remark, eval: true})
 	}

@@ -319,7 +319,8 @@ func (b *Base) halves(results []Result) map[string]*Halves {
 	differences := map[string][]float64{}
 	open := map[string]Result{}
 	for _, r := range results {
-		if r.Kind != ace.TrialHalf || len(r.Answers) < len(r.Items) {
+		failed := func(answer ace.EvalItem) bool { return answer.Error != "" }
+		if r.Kind != ace.TrialHalf || len(r.Answers) < len(r.Items) || slices.ContainsFunc(r.Answers, failed) {
 			continue
 		}
 		other, ok := open[r.Name]

@@ -35,8 +35,9 @@ func GateCommand(a *cli.App) *cobra.Command {
 		Short: "Check conditions on an experiment, for a CI system; exits with 1 unless all hold",
 		Long: "Check that an experiment has completed, and the conditions of the flags. The evaluation is the last\n" +
 			"complete one; a condition on it does not hold if the experiment has learned more after it, because a\n" +
-			"budget was spent. A regression is an item that the last evaluation of the other experiment answered\n" +
-			"correctly and this one does not; both need the same items.",
+			"budget was spent, or if it does not hold should the failed items of the evaluation be wrong. A regression\n" +
+			"is an item that the last evaluation of the other experiment answered correctly and this one does not, also\n" +
+			"because it failed; both need the same items, and the other experiment must have completed.",
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment $CI_COMMIT &&\n" +
 			"  acescope gate $CI_COMMIT --min-eval 0.9 --no-regressions main --max-cost 5 --junit gate.xml",
 		Args: cobra.ExactArgs(1),
@@ -172,6 +173,11 @@ func (g *gated) accuracy(least float64, confident bool) {
 	i := stats.Wilson(v.Correct, v.Labeled())
 	text := fmt.Sprintf("%s: %d of %d correct, %.1f%% (%.1f to %.1f)", evaluations.When(v.EvalResult),
 		v.Correct, v.Labeled(), 100*found, 100*i.Low, 100*i.High)
+	if v.Failed > 0 {
+		found, i = v.AtLeast(), stats.Wilson(v.Correct, v.Labeled()+v.Failed)
+		text += fmt.Sprintf("; at least %.1f%% (%.1f to %.1f), if the failed items were wrong", 100*found,
+			100*i.Low, 100*i.High)
+	}
 	if confident {
 		found = i.Low
 	}
@@ -217,7 +223,14 @@ func (g *gated) regressions(base *evaluations.Grid) {
 		versions := []evaluations.Version{*before, *after}
 		pair := evaluations.Grid{Versions: versions, Rows: evaluations.Rows(versions)}
 		fixed, broken := pair.Flips(0, 1)
-		text := fmt.Sprintf("%s worse, %d better", ace.Count(len(broken), "item"), len(fixed))
+		worse := "worse"
+		for _, r := range pair.Rows {
+			if r.Marks[0] == evaluations.Correct && r.Marks[1] == evaluations.Failed {
+				worse = "worse or failed"
+				broken = append(broken, r.Index)
+			}
+		}
+		text := fmt.Sprintf("%s %s, %d better", ace.Count(len(broken), "item"), worse, len(fixed))
 		for i, item := range broken {
 			if i == maxListed {
 				text += ", …"

@@ -189,7 +189,7 @@ func (p *evalPage) versions() {
 
 // marks are the verdicts in the grid.
 var marks = map[evaluations.Mark]string{evaluations.Correct: "+", evaluations.Wrong: "x",
-	evaluations.Unknown: "."}
+	evaluations.Failed: "!", evaluations.Unknown: "."}
 
 func (p *evalPage) items(all bool) {
 	if !p.JSON {
@@ -216,6 +216,10 @@ func (p *evalPage) items(all bool) {
 	if hidden > 0 {
 		p.Printf("%s answered correctly by every version; --all lists them", ace.Count(hidden, "item"))
 	}
+	if last := p.Versions[len(p.Versions)-1]; last.Failed > 0 && p.Progress.TotalEpochs == 0 && !p.JSON {
+		p.Printf("%s failed; the same \"acescope eval\" with --experiment %s answers only them",
+			ace.Count(last.Failed, "item"), p.Input.ExperimentID)
+	}
 	if len(p.Rows) == 0 && !p.JSON {
 		p.Printf("The workers kept no items.")
 	}
@@ -226,6 +230,9 @@ func (p *evalPage) answer(index int) string {
 	item := p.Versions[len(p.Versions)-1].Item(index)
 	if item == nil {
 		return ""
+	}
+	if item.Error != "" {
+		return "failed: " + shortText(item.Error)
 	}
 	answer := shortText(item.Answer)
 	if item.Label != nil && (item.Correct == nil || !*item.Correct) {
@@ -256,7 +263,11 @@ func (p *evalPage) item(number int) error {
 		if item.Correct != nil {
 			verdict = map[bool]string{true: string(ace.Correct), false: string(ace.Wrong)}[*item.Correct]
 		}
+		if item.Error != "" {
+			verdict = string(ace.Failed)
+		}
 		page.text("answer", item.Answer+" ("+verdict+")")
+		page.text("error", item.Error)
 		page.text("reason", item.GradeReason)
 		if item.Label != nil {
 			page.text("expected", *item.Label)

@@ -3,6 +3,7 @@ package runs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -82,6 +83,12 @@ func runExperiment(
 	a *cli.App, ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f runFlags,
 ) error {
 	runID, err := e.StartExperiment(ctx, in)
+	if errors.Is(err, engine.ErrExists) {
+		if in.Answered = answeredBefore(ctx, e, in); in.Answered != nil {
+			cli.Warn(a, "experiment %s: answering only the evaluation items that have no answer", in.ExperimentID)
+			runID, err = e.StartExperiment(ctx, in)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -105,6 +112,25 @@ func runExperiment(
 		err = reportAblation(a, ctx, e, in)
 	}
 	return err
+}
+
+// answeredBefore returns what a closed run of the experiment with the same input, except its bounds, has
+// answered of an evaluation that it did not finish, or nil.
+func answeredBefore(ctx context.Context, e *engine.Engine, in ace.ExperimentInput) []ace.AnsweredPart {
+	g, err := ReadEvaluations(ctx, e, ace.ExperimentWorkflowID(in.ExperimentID))
+	if err != nil {
+		return nil
+	}
+	work := func(in ace.ExperimentInput) string {
+		in.Answered, in.Progress, in.By, in.Revision, in.ExperimentBounds = nil, nil, "", 0, ace.ExperimentBounds{}
+		text, _ := json.Marshal(in)
+		return string(text)
+	}
+	if work(in) != work(g.Input) {
+		return nil
+	}
+	parts, _ := g.Answered(ctx, e.Artifacts.Get) // without its items, the experiment exists
+	return parts
 }
 
 // ClosedError returns nil for a run that completed, otherwise the error that makes the command exit with 1.
@@ -241,7 +267,8 @@ func countsText(counts map[string]int) string {
 
 func printExperiment(out *cli.Lines, in *ace.ExperimentInput, p ace.ExperimentProgress) {
 	for _, e := range p.Eval {
-		counts := taskCounts{Correct: e.Correct, Wrong: e.Labeled() - e.Correct, Unlabeled: e.Unlabeled}
+		counts := taskCounts{Correct: e.Correct, Wrong: e.Labeled() - e.Correct, Unlabeled: e.Unlabeled,
+			Failed: e.Failed}
 		out.Printf("eval     %s: %s: %s%s", evaluations.When(e), ace.Count(e.Tasks, "task"), counts,
 			accuracyText(in, e.Correct, e.Labeled(), e.Score))
 	}
