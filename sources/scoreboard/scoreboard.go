@@ -135,7 +135,7 @@ func (s *Scoreboard) Caution() string {
 const maxAsked = 50
 
 // ErrNotFound means that no batch of forks has the ID.
-var ErrNotFound = ace.NotFound{Kind: "batch of forks", Hint: `run "acescope lineage"`}
+var ErrNotFound = ace.NotFound{Kind: "batch of forks", Hint: `"acescope fork -q" prints the ID`}
 
 // Read reads the forks of a batch and their originals. A batch without forks is [ErrNotFound].
 func Read(ctx context.Context, c client.Client, batch string) (*Scoreboard, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"acescope/engine/ace/calls"
 	"acescope/engine/store/artifact"
 	"acescope/sources/histories"
+	"acescope/sources/runs"
 )
 
 func PromptsCommand(a *cli.App) *cobra.Command {
@@ -28,6 +30,7 @@ func PromptsCommand(a *cli.App) *cobra.Command {
 			"from those of the first, step by step.",
 		Example: "acescope prompts finance-1-e1-0042 --phase curator\n" +
 			"acescope prompts finance-1-e1-0042 finance-1-e2-0042\n" +
+			"acescope prompts finance-1 --item 17\n" +
 			"acescope prompts finance-1-e1-0042 --json | jq -r 'select(.phase == \"reflector\").response.text.text'",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return showPrompts(a, cmd.Context(), args, f) },
@@ -36,12 +39,16 @@ func PromptsCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// callFilter selects steps of a run.
-type callFilter struct{ phase, run string }
+// callFilter selects steps of a run, or an item of the evaluations of an experiment.
+type callFilter struct {
+	phase, run string
+	item       int
+}
 
 func (f *callFilter) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.phase, "phase", "", "only this phase, or this step of a flow")
 	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow has several runs")
+	cmd.Flags().IntVar(&f.item, "item", 0, "of an experiment: the item of its evaluations with this number, from 1")
 }
 
 // PromptLine is one request to a model.
@@ -60,6 +67,13 @@ type stepPrompts struct {
 	calls []ace.ModelCall
 }
 
+func (s *stepPrompts) title() string {
+	if s.Event == 0 { // of an evaluation
+		return s.Step
+	}
+	return fmt.Sprintf("%s, event %d", s.Step, s.Event)
+}
+
 // readPrompts reads the requests of a run. There is at least one.
 func readPrompts(
 	a *cli.App, ctx context.Context, e *engine.Engine, name string, f callFilter,
@@ -68,8 +82,15 @@ func readPrompts(
 	if err != nil {
 		return nil, h, err
 	}
+	kind := h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
+	logs := histories.CallLogs(h.Events)
+	if kind == ace.ExperimentWorkflow {
+		if logs, err = evaluationLogs(ctx, e, name, f.item); err != nil {
+			return nil, h, err
+		}
+	}
 	var steps []string
-	for _, step := range histories.CallLogs(h.Events) {
+	for _, step := range logs {
 		steps = append(steps, step.Step)
 		if f.phase != "" && f.phase != step.Step {
 			continue
@@ -88,6 +109,9 @@ func readPrompts(
 		list = append(list, stepPrompts{step, read})
 	}
 	switch {
+	case len(steps) == 0 && runs.TypeOf(kind) == runs.OtherType:
+		return nil, h, cli.NotFound("%s has no requests to a model that acescope recorded; %s", name,
+			notRead("model", kind, name))
 	case len(steps) == 0:
 		return nil, h, cli.NotFound(
 			"%s has no requests to a model on record: no step asked a model server, or "+
@@ -98,6 +122,40 @@ func readPrompts(
 			strings.Join(slices.Compact(steps), ", "))
 	}
 	return list, h, nil
+}
+
+// notRead says that acescope cannot tell which calls a run of a type that the contract does not have has made.
+func notRead(calls, kind, name string) string {
+	return fmt.Sprintf("it does not read the %s calls of workflows of type %s: \"acescope timeline %s --events\" "+
+		"lists the activities", calls, kind, name)
+}
+
+// evaluationLogs returns the records of the answers to an item by the evaluations of an experiment.
+func evaluationLogs(ctx context.Context, e *engine.Engine, name string, item int) (logs []histories.StepCalls,
+	err error) {
+	g, err := ReadEvaluations(ctx, e, name)
+	if err != nil {
+		return nil, err
+	}
+	recorded := map[int]bool{}
+	for i, v := range g.Versions {
+		for _, answer := range v.Items {
+			if answer.Calls == nil {
+				continue
+			}
+			recorded[answer.Index+1] = true
+			if answer.Index+1 == item {
+				logs = append(logs, histories.StepCalls{Step: fmt.Sprintf("evaluation %d", i), Log: *answer.Calls})
+			}
+		}
+	}
+	if item == 0 && len(recorded) > 0 {
+		numbers := slices.Sorted(maps.Keys(recorded))
+		return nil, cli.UsageError("%s has requests on record of %s, from %d to %d: name one with --item; those of "+
+			"its tasks are with the tasks", name, ace.Count(len(numbers), "evaluation item"), numbers[0],
+			numbers[len(numbers)-1])
+	}
+	return logs, nil
 }
 
 func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) error {
@@ -128,7 +186,7 @@ func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) 
 	}
 	for _, step := range first {
 		if !a.JSON {
-			out.Printf("=== %s, event %d", step.Step, step.Event)
+			out.Printf("=== %s", step.title())
 			printLines(out, calls.Text(step.calls))
 		}
 		for i, c := range step.calls {
