@@ -231,7 +231,7 @@ func (s *historyScan) schedules(ctx context.Context) error {
 // readable returns an [ErrKeepAll] if payloads cannot be read.
 func readable(list *commonpb.Payloads, what string) error {
 	for _, p := range list.GetPayloads() {
-		if why := history.Encoded(p); why != "" {
+		if why := history.Unreadable(p); why != "" {
 			return fmt.Errorf("%w: what %s needs is unknown, because a payload is %s", ErrKeepAll, what, why)
 		}
 	}

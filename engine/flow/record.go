@@ -154,8 +154,8 @@ func (b *recordReader) read(events []*historypb.HistoryEvent) {
 }
 
 func (b *recordReader) signal(s *historypb.WorkflowExecutionSignaledEventAttributes) {
-	data, ok := history.Values(s.GetInput())
-	if !ok {
+	data := history.JSON(s.GetInput())
+	if !json.Valid(data) {
 		return
 	}
 	if s.GetSignalName() != SignalDecide {

@@ -18,7 +18,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
@@ -204,19 +203,12 @@ func timeOf(e *historypb.HistoryEvent) time.Time {
 	return time.Time{}
 }
 
-// encodedPayloads returns, for each payload of an event that cannot be read, its encoding and
-// how to decode it.
+// encodedPayloads returns, for each payload of an event that cannot be read, why.
 func encodedPayloads(e *historypb.HistoryEvent) (encodings []string) {
 	for _, p := range history.FoldedPayloads(e) {
-		encoding := string(p.GetMetadata()[converter.MetadataEncoding])
-		switch encoding {
-		case converter.MetadataEncodingNil, converter.MetadataEncodingJSON,
-			converter.MetadataEncodingProtoJSON:
-			continue
-		case "":
-			encoding = "of unknown encoding"
+		if _, stored := history.StoredBy(p); stored || history.Encoded(p) {
+			encodings = append(encodings, history.Unread(history.PayloadList(p)))
 		}
-		encodings = append(encodings, encoding+history.DecodeHint(p))
 	}
 	return encodings
 }

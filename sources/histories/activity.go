@@ -104,7 +104,7 @@ func causeOf(f *failurepb.Failure) Cause {
 	}
 	if f.GetEncodedAttributes() != nil {
 		hidden := f.GetEncodedAttributes()
-		c.Message += " (details are " + encodingOf(hidden) + ": " +
+		c.Message += " (details are " + history.EncodingOf(hidden) + ": " +
 			reasonUnreadable(history.CodecReason(hidden)) + ")"
 	}
 	return c

@@ -6,7 +6,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/temporal/history"
 )
@@ -14,8 +13,8 @@ import (
 // MaxEncoded bounds the listed payloads; others are counted.
 const MaxEncoded = 50
 
-// EncodedPayload is a payload that is not JSON, such as an encrypted or compressed one, which needs a codec
-// server, or one that is stored outside the history. Reason is why the codec server in use could not decode
+// EncodedPayload is a payload of an unknown encoding, such as an encrypted or compressed one, which needs a
+// codec server, or one that is stored outside the history. Reason is why the codec server in use could not decode
 // it, "" without a codec server.
 type EncodedPayload struct {
 	Event    int64  `json:"event_id"`
@@ -55,16 +54,12 @@ func (f *encodedFolder) apply(e *historypb.HistoryEvent) {
 
 func (f *encodedFolder) look(e *historypb.HistoryEvent, what string, p *commonpb.Payloads) {
 	for _, one := range p.GetPayloads() {
-		x := EncodedPayload{Event: e.GetEventId(), What: what, Encoding: encodingOf(one),
+		x := EncodedPayload{Event: e.GetEventId(), What: what, Encoding: history.EncodingOf(one),
 			Size:   len(one.GetData()),
 			Reason: history.CodecReason(one)}
 		driver, stored := history.StoredBy(one)
-		switch x.Encoding {
-		case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON,
-			converter.MetadataEncodingNil:
-			if !stored {
-				continue
-			}
+		if !stored && !history.Encoded(one) {
+			continue
 		}
 		if stored {
 			x.Encoding, x.Storage, x.Size = "a storage reference", driver, 0
@@ -94,11 +89,4 @@ func reasonUnreadable(reason string) string {
 		return "not readable without a codec server; set --codec-endpoint"
 	}
 	return "not readable; codec server: " + reason
-}
-
-func encodingOf(p *commonpb.Payload) string {
-	if enc := string(p.GetMetadata()[converter.MetadataEncoding]); enc != "" {
-		return enc
-	}
-	return "of unknown encoding"
 }

@@ -173,7 +173,7 @@ func payloadOf(v map[string]any) *commonpb.Payload {
 // content returns the value of a payload, or what is known of one that is not readable.
 func content(p *commonpb.Payload) any {
 	encoding, data := string(p.GetMetadata()[converter.MetadataEncoding]), p.GetData()
-	opaque := map[string]any{"encoding": encoding, "bytes": len(data)}
+	opaque := history.Describe(p)
 	switch {
 	case encoding == converter.MetadataEncodingNil:
 		return nil

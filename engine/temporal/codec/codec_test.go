@@ -78,7 +78,7 @@ func payloadOf(h *historypb.History, i int) *commonpb.Payload {
 
 func plainCount(h *historypb.History) (n int) {
 	for i := range h.Events {
-		if !codec.Encoded(payloadOf(h, i)) {
+		if !history.Encoded(payloadOf(h, i)) {
 			n++
 		}
 	}
@@ -128,7 +128,7 @@ func TestReadMessages(t *testing.T) {
 		string(info.Memo.Fields["b"].GetData()); a != `{"n":0}` || b != `{"n":1}` {
 		t.Errorf("%s %s", a, b)
 	}
-	if !codec.Encoded(info.SearchAttributes.IndexedFields["x"]) {
+	if !history.Encoded(info.SearchAttributes.IndexedFields["x"]) {
 		t.Error("a search attribute was decoded")
 	}
 	f := &failurepb.Failure{Message: "the cause", StackTrace: "here"}

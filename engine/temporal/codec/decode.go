@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
 
 	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/sdk/converter"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 )
@@ -36,18 +34,6 @@ type item struct {
 type outcome struct {
 	p      *commonpb.Payload
 	reason string
-}
-
-// Encoded reports whether a payload looks encoded by a codec: its encoding is not one of Temporal's own, or
-// its encoding is JSON but its data is not.
-func Encoded(p *commonpb.Payload) bool {
-	switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {
-	case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingProto:
-		return false
-	case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON:
-		return !json.Valid(p.GetData())
-	}
-	return true
 }
 
 // decode returns an outcome for every payload of the list. With force it also asks a paused

@@ -28,13 +28,13 @@ func (s *Server) Events(ctx context.Context, events []*historypb.HistoryEvent) (
 }
 
 func (s *Server) read(ctx context.Context, msg proto.Message, force bool) (left int) {
-	list := collect(ctx, msg, Encoded)
+	list := collect(ctx, msg, history.Encoded)
 	if len(list) == 0 {
 		return 0
 	}
 	out := s.decode(ctx, list, force)
 	replace(ctx, msg, func(p *commonpb.Payload) *commonpb.Payload {
-		if !Encoded(p) {
+		if !history.Encoded(p) {
 			return p
 		}
 		o := out[digestOf(p)]
@@ -142,7 +142,7 @@ func replace(ctx context.Context, msg proto.Message, fn func(*commonpb.Payload) 
 func openFailures(msg proto.Message) {
 	_ = proxy.VisitFailures(context.Background(), msg, proxy.VisitFailuresOptions{
 		Visitor: func(_ *proxy.VisitFailuresContext, f *failurepb.Failure) error {
-			if hidden := f.GetEncodedAttributes(); hidden != nil && !Encoded(hidden) {
+			if hidden := f.GetEncodedAttributes(); hidden != nil && !history.Encoded(hidden) {
 				converter.DecodeCommonFailureAttributes(converter.GetDefaultDataConverter(), f)
 				f.EncodedAttributes = nil
 			}

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -398,11 +397,11 @@ func readPayload(p *commonpb.Payload) (raw json.RawMessage, note string, opaque 
 	case encoding == converter.MetadataEncodingNil:
 		return json.RawMessage("null"), "", false
 	}
-	raw, _ = plainjson.Marshal(fmt.Sprintf("(encoded as %s, SHA-256 %x)", encoding, sha256.Sum256(p.GetData())))
+	raw, _ = plainjson.Marshal(history.Describe(p)) // of texts and numbers
 	note = fmt.Sprintf("%s, encoded as %s", ace.Count(len(p.GetData()), "byte"), encoding)
 	if reason := history.CodecReason(p); reason != "" {
 		note += "; codec server: " + reason
 	}
-	binary := strings.HasPrefix(encoding, "binary/plain") || strings.HasPrefix(encoding, "binary/protobuf")
-	return raw, note, !binary
+	_, stored := history.StoredBy(p)
+	return raw, note, stored || history.Encoded(p)
 }

@@ -2,10 +2,15 @@ package history
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -15,6 +20,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/plainjson"
 )
 
 // JSON returns the data of the first payload, or nil if it is missing or not JSON.
@@ -27,7 +33,7 @@ func JSON(p *commonpb.Payloads) []byte {
 
 // PayloadJSON returns the data of a payload, or nil if it is not JSON or stored outside the history.
 func PayloadJSON(p *commonpb.Payload) []byte {
-	switch string(p.GetMetadata()[converter.MetadataEncoding]) {
+	switch EncodingOf(p) {
 	case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON:
 		if _, ok := StoredBy(p); ok {
 			return nil
@@ -50,7 +56,7 @@ func StoredBy(p *commonpb.Payload) (driver string, ok bool) {
 		Driver string `json:"driverName"`
 		Early  string `json:"driver_name"`
 	}
-	switch string(p.GetMetadata()[converter.MetadataEncoding]) {
+	switch EncodingOf(p) {
 	case encodingStored:
 	case converter.MetadataEncodingProtoJSON:
 		if string(p.GetMetadata()[converter.MetadataMessageType]) != typeStored {
@@ -63,6 +69,47 @@ func StoredBy(p *commonpb.Payload) (driver string, ok bool) {
 	return cmp.Or(ref.Driver, ref.Early, "unknown"), true
 }
 
+// Encoded reports whether a payload looks encoded by a codec: its encoding is not one of Temporal's own, or
+// its encoding is JSON but its data is not.
+func Encoded(p *commonpb.Payload) bool {
+	switch EncodingOf(p) {
+	case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingProto,
+		encodingStored:
+		return false
+	case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON:
+		return !json.Valid(p.GetData())
+	}
+	return true
+}
+
+// maxPreview bounds the bytes of a preview.
+const maxPreview = 80
+
+// Describe returns what is shown of a payload that is not JSON: its encoding and its size; of bytes, their
+// beginning as text, or in hexadecimal if they are not printable UTF-8; and a digest unless all are shown.
+func Describe(p *commonpb.Payload) map[string]any {
+	data := p.GetData()
+	about := map[string]any{"encoding": EncodingOf(p), "bytes": len(data)}
+	control := func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }
+	preview := ace.Cut(string(data[:min(len(data), maxPreview+1)]), maxPreview)
+	bytes := strings.HasPrefix(EncodingOf(p), "binary/") && !Encoded(p)
+	switch {
+	case bytes && utf8.Valid(data) && !strings.ContainsFunc(preview, control):
+		about["text"] = preview
+	case bytes:
+		about["hex"] = hex.EncodeToString(data[:min(len(data), maxPreview)])
+	}
+	if !bytes || len(data) > maxPreview {
+		about["sha256"] = fmt.Sprintf("%x", sha256.Sum256(data))
+	}
+	return about
+}
+
+// EncodingOf returns the encoding of a payload, or "of unknown encoding".
+func EncodingOf(p *commonpb.Payload) string {
+	return cmp.Or(string(p.GetMetadata()[converter.MetadataEncoding]), "of unknown encoding")
+}
+
 // Unread returns why the first payload cannot be read, or "" if it is missing or can be read.
 func Unread(p *commonpb.Payloads) string {
 	if len(p.GetPayloads()) == 0 {
@@ -70,29 +117,32 @@ func Unread(p *commonpb.Payloads) string {
 	}
 	first := p.GetPayloads()[0]
 	driver, stored := StoredBy(first)
-	switch encoding := string(first.GetMetadata()[converter.MetadataEncoding]); {
+	switch _, readable := Values(PayloadList(first)); {
 	case stored:
 		return storedBy(driver)
-	case encoding == converter.MetadataEncodingNil, encoding == converter.MetadataEncodingJSON,
-		encoding == converter.MetadataEncodingProtoJSON:
-		return ""
-	default:
-		return "encoded (" + cmp.Or(encoding, "of unknown encoding") + ")" + DecodeHint(first)
+	case !readable:
+		return "encoded (" + EncodingOf(first) + ")" + DecodeHint(first)
+	case PayloadJSON(first) == nil && EncodingOf(first) != converter.MetadataEncodingNil:
+		return EncodingOf(first) + ", not JSON"
 	}
+	return ""
 }
 
 func storedBy(driver string) string {
 	return "stored outside the history by the storage driver " + strconv.Quote(driver)
 }
 
-// Values returns the JSON of one payload, or a list of several. It returns false if one of them
-// is not JSON.
+// Values returns the JSON of one payload, or a list of several. Of a payload that holds bytes, the JSON is that
+// of [Describe]. It returns false if one of them is encoded or stored outside the history.
 func Values(p *commonpb.Payloads) (json.RawMessage, bool) {
 	var list []json.RawMessage
 	for _, payload := range p.GetPayloads() {
 		data := PayloadJSON(payload)
-		if string(payload.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingNil {
+		switch EncodingOf(payload) {
+		case converter.MetadataEncodingNil:
 			data = []byte("null")
+		case converter.MetadataEncodingBinary, converter.MetadataEncodingProto:
+			data, _ = plainjson.Marshal(Describe(payload)) // of texts and numbers
 		}
 		if !json.Valid(data) {
 			return nil, false
@@ -145,7 +195,7 @@ func FoldedPayloads(e *historypb.HistoryEvent) []*commonpb.Payload {
 func FirstEncoded(events []*historypb.HistoryEvent) string {
 	for _, e := range events {
 		for _, p := range FoldedPayloads(e) {
-			if why := Encoded(p); why != "" {
+			if why := Unreadable(p); why != "" {
 				return fmt.Sprintf("a payload of event %d is %s", e.GetEventId(), why)
 			}
 		}
@@ -153,18 +203,16 @@ func FirstEncoded(events []*historypb.HistoryEvent) string {
 	return ""
 }
 
-// Encoded returns why a workflow could not read a payload, or "".
-func Encoded(p *commonpb.Payload) string {
-	if driver, stored := StoredBy(p); stored {
+// Unreadable returns why a workflow could not read a payload, or "".
+func Unreadable(p *commonpb.Payload) string {
+	driver, stored := StoredBy(p)
+	switch {
+	case stored:
 		return storedBy(driver)
+	case Encoded(p):
+		return "encoded (" + EncodingOf(p) + ")" + DecodeHint(p)
 	}
-	switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {
-	case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingJSON,
-		converter.MetadataEncodingProto, converter.MetadataEncodingProtoJSON:
-		return ""
-	default:
-		return fmt.Sprintf("encoded (%s)%s", encoding, DecodeHint(p))
-	}
+	return ""
 }
 
 // FailureOf converts a failure that a history recorded.
