@@ -8,11 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"acescope/sources/cluster"
-	"acescope/sources/runs"
-	"acescope/sources/system"
-	"acescope/sources/triage"
-
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -20,7 +15,12 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/temporal/history"
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
+	"acescope/sources/system"
+	"acescope/sources/triage"
 )
 
 // unreachableProvider fails at every attempt.
@@ -169,7 +169,7 @@ func checkTriage(t *testing.T, got *triage.Result) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if seen[ace.ActivityGenerator] == "" || !strings.Contains(seen[triage.WorkflowTask], "step 3 failed") {
+	if seen[ace.ActivityGenerator] == "" || !strings.Contains(seen[history.TaskType], "step 3 failed") {
 		t.Errorf("retrying: %v", seen)
 	}
 	if got.PhaseRuns != 3 || got.PhaseUnknown != 0 || len(got.Phases) != 5 || len(got.Slowest) != 6 {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 	runspkg "acescope/sources/runs"
 	"acescope/sources/triage"
 )
@@ -195,7 +196,7 @@ func TestEndingOf(t *testing.T) {
 			Failure: &failurepb.Failure{Message: "activity error", Cause: cause,
 				FailureInfo: &failurepb.Failure_ActivityFailureInfo{
 					ActivityFailureInfo: &failurepb.ActivityFailureInfo{ActivityType: &commonpb.ActivityType{Name: "run_curator"}}}}}}}
-	if e := triage.EndingOf(failed, runspkg.Run{}); e.Activity != "run_curator" || e.Failure.Type != "Boom" ||
+	if e := triage.EndingOf(failed, runspkg.Run{}, history.WorkflowTask{}); e.Activity != "run_curator" || e.Failure.Type != "Boom" ||
 		e.Failure.Message != "boom" {
 		t.Errorf("%+v", e)
 	}
@@ -203,12 +204,12 @@ func TestEndingOf(t *testing.T) {
 		"Terminated": enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
 		"":           enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED} {
 		if e := triage.EndingOf(&historypb.HistoryEvent{EventType: kind},
-			runspkg.Run{}); e.Failure.Type != want || e.Failure.Message == "" {
+			runspkg.Run{}, history.WorkflowTask{}); e.Failure.Type != want || e.Failure.Message == "" {
 			t.Errorf("%s: %+v", kind, e)
 		}
 	}
 	completed := &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED}
-	e := triage.EndingOf(completed, runspkg.Run{Status: ace.Failed})
+	e := triage.EndingOf(completed, runspkg.Run{Status: ace.Failed}, history.WorkflowTask{})
 	if !strings.Contains(e.Failure.Message, "failed") {
 		t.Errorf("%+v", e)
 	}

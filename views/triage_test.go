@@ -67,7 +67,7 @@ func ailing() *snapshot {
 				Next: noon.Add(17 * time.Second), Worker: "4711@host"},
 			{Run: runspkg.Run{WorkflowID: "order-17", RunID: "r-17", Type: "OrderWorkflow",
 				Status: ace.Running, Start: noon.Add(-time.Hour)},
-				Activity: triage.WorkflowTask, State: "started", Attempt: 3,
+				Activity: runspkg.WorkflowTask, State: "started", Attempt: 3,
 				LastError: ace.Failure{Message: "nondeterministic workflow"}, Since: noon.Add(-time.Minute)},
 		},
 		Slowest: runs[:8], MostExpensive: runs[8:20], Largest: runs[20:24], PhaseRuns: 1990, PhaseSampled: 50,

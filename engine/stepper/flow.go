@@ -18,6 +18,7 @@ type flowFold struct {
 	inputID string
 	status  ace.Status
 	failure *ace.Failure
+	task    history.WorkflowTask
 	last    string // path and status of the step that changed last
 }
 
@@ -30,7 +31,7 @@ func (f *flowFold) apply(e *historypb.HistoryEvent) (out effect) {
 			out.foreign = fmt.Errorf("the input is not that of a flow run")
 		}
 	}
-	if closed, ok := history.Closing(e); ok {
+	if closed, ok := f.task.Closing(e); ok {
 		f.status = closed.Status
 		f.failure = closed.Failure
 		out.changed = true

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 )
 
 // Page sizes of a history, in batches of events as the server stores them. The server's maximum is 256.
@@ -86,6 +87,36 @@ func (p Pages) Backward(ctx context.Context, size int, token []byte) ([]*history
 	events := r.GetHistory().GetEvents()
 	slices.Reverse(events)
 	return events, r.GetNextPageToken(), nil
+}
+
+// lastEvents bounds the newest events that tell the state of a workflow task.
+const lastEvents = 50
+
+// LastTask returns the newest event of a run, nil if there is none, and the state of its workflow task after
+// it, from its newest events.
+func (p Pages) LastTask(ctx context.Context) (*historypb.HistoryEvent, history.WorkflowTask, error) {
+	var task history.WorkflowTask
+	var last *historypb.HistoryEvent
+	events, _, err := p.Backward(ctx, lastEvents, nil)
+	for _, last = range events {
+		task.Apply(last)
+	}
+	return last, task, err
+}
+
+// Describe returns the server's description of the run. The pending activities include a workflow task that fails
+// or waits, see [history.WorkflowTask.Pending].
+func (p Pages) Describe(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := p.C.DescribeWorkflowExecution(ctx, p.WorkflowID, p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	var task history.WorkflowTask
+	if d.GetPendingWorkflowTask().GetAttempt() > 1 {
+		_, task, _ = p.LastTask(ctx) // without it, the message is unknown
+	}
+	d.PendingActivities = task.Pending(d, time.Now())
+	return d, nil
 }
 
 func (p Pages) execution() *commonpb.WorkflowExecution {

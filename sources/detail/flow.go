@@ -29,9 +29,9 @@ func (f flowRun) fold(_ *draft, e *historypb.HistoryEvent) (changes []histories.
 			At:   s.Start,
 			Step: s.Path, FlowStep: &s})
 	}
-	if closed, ok := history.Closing(e); ok {
+	if _, closes := history.CloseStatus(e.GetEventType()); closes {
 		changes = append(changes, histories.Change{Type: histories.ChangeStatus, Event: e.GetEventId(),
-			At: e.GetEventTime().AsTime(), Status: closed.Status, Failure: closed.Failure})
+			At: e.GetEventTime().AsTime(), Status: f.Status, Failure: f.Failure})
 	}
 	return changes
 }

@@ -120,7 +120,7 @@ func checkAgainstServer(t *testing.T, events []*historypb.HistoryEvent) {
 		}
 	}
 	last := events[len(events)-1]
-	closed, ok := history.Closing(last)
+	closed, ok := (&history.WorkflowTask{}).Closing(last)
 	if !ok || d.ContinuedAs != "" {
 		return
 	}

@@ -71,7 +71,7 @@ func (s sessionRun) take(d *draft) {
 func takeSession(d *draft, s *session.State) {
 	d.Session = s
 	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), Failure: s.Failure, Usage: s.Usage}
-	if d.closed == ace.Completed {
+	if d.closed.Status == ace.Completed {
 		d.Phase.Failure = nil // of a turn
 	}
 	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Model: s.Model, Provider: s.Input.Agent}

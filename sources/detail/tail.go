@@ -8,7 +8,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/flow"
-	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
@@ -30,6 +29,7 @@ func NewTail(workflowID, runID string) *Tail {
 func (t *Tail) Apply(e *historypb.HistoryEvent) []histories.Change {
 	w := t.w
 	w.identify(e)
+	closed, ok := w.task.Closing(e)
 	switch w.of.(type) {
 	case taskRun, *experimentRun:
 		return t.folder.fold(&w.detail, e)
@@ -41,7 +41,7 @@ func (t *Tail) Apply(e *historypb.HistoryEvent) []histories.Change {
 		}
 	}
 	continued := e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
-	if closed, ok := history.Closing(e); ok && !continued {
+	if ok && !continued {
 		changes = append(changes, t.change(e, histories.Change{Type: histories.ChangeStatus,
 			Status: closed.Status, Failure: closed.Failure}))
 	}

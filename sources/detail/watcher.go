@@ -65,10 +65,10 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	at := e.GetEventTime().AsTime()
 	w.last = at
 	w.identify(e)
-	if cluster.ClosesRun(e.GetEventType()) {
+	closing, closes := w.task.Closing(e)
+	if closes {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
-		fact, _ := history.Closing(e)
-		d.closed = fact.Status
+		d.closed = closing
 		d.ContinuedAs = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 		d.result, _ = history.Values(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 	}
@@ -192,6 +192,7 @@ func (w *watcher) takeDirty() *histories.Detail {
 	w.dirty = false
 	d := w.detail.Detail
 	d.Phase.Status = w.detail.status()
+	d.Phase.Failure = cmp.Or(d.Phase.Failure, w.detail.closed.Failure)
 	d.Log = d.Log[:len(d.Log):len(d.Log)]
 	if len(w.output.lines) > 0 {
 		d.Log, d.LogDropped = histories.WithOutput(d.Log, w.output.lines), d.LogDropped+w.output.dropped
@@ -209,7 +210,8 @@ func (w *watcher) takeDirty() *histories.Detail {
 	return &d
 }
 
-// describe reads what the history lacks: pending activities, and the newest reset of this run.
+// describe reads what the history lacks: pending activities, a workflow task that fails, and the newest reset
+// of this run.
 func (w *watcher) describe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
@@ -217,12 +219,12 @@ func (w *watcher) describe(ctx context.Context) {
 	if err != nil {
 		return // the follower reports an unreachable server
 	}
-	pending := make([]histories.PendingActivity, 0, len(r.GetPendingActivities()))
-	for _, a := range r.GetPendingActivities() {
-		pending = append(pending, histories.PendingOf(a))
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	var pending []histories.PendingActivity
+	for _, a := range w.task.Pending(r, time.Now()) {
+		pending = append(pending, histories.PendingOf(a))
+	}
 	if as := r.GetWorkflowExtendedInfo().GetResetRunId(); as != w.resetAs {
 		w.resetAs = as
 		w.touch()
@@ -244,6 +246,7 @@ type watcher struct {
 	mu           sync.Mutex
 	of           subject
 	trace        histories.TraceFolder
+	task         history.WorkflowTask
 	detail       draft
 	news         chan struct{} // one slot: detail has changed
 	asks         chan struct{} // one slot: worker.fresh is set
@@ -289,12 +292,12 @@ type query func(ctx context.Context, name string, answer any) error
 // draft is the detail of a run under construction.
 type draft struct {
 	histories.Detail
-	closed        ace.Status      // "" while the run is open
+	closed        ace.Fact        // about the end, zero while the run is open
 	input, result json.RawMessage // of the workflow, nil if they cannot be read
 }
 
 // status returns the run's status as the server records it, whatever the worker answers.
-func (d *draft) status() ace.Status { return cmp.Or(d.closed, ace.Running) }
+func (d *draft) status() ace.Status { return cmp.Or(d.closed.Status, ace.Running) }
 
 func newWatcher(link *cluster.Link, id runs.ID, show func(*histories.Detail)) *watcher {
 	w := &watcher{

@@ -2,11 +2,11 @@
 package flows
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
 	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 
@@ -24,6 +24,8 @@ type Run struct {
 	Result  *flow.Result // nil unless it completed, or failed by a step "fail"
 	Failure *ace.Failure
 	Next    string // run that continues this one
+
+	task history.WorkflowTask
 }
 
 // apply changes the run by an event. It reports whether the state of the steps changed.
@@ -32,24 +34,12 @@ func (r *Run) apply(e *historypb.HistoryEvent) bool {
 		r.Input = in
 		r.Status = ace.Running
 	}
-	if end, ok := history.CloseStatus(e.GetEventType()); ok {
-		r.close(e, history.StatusOf(end))
+	if end, ok := r.task.Closing(e); ok {
+		r.Status, r.Failure, r.Next = end.Status, end.Failure, history.NextRun(e)
+		r.Result = resultOf(cmp.Or(e.GetWorkflowExecutionCompletedEventAttributes().GetResult(),
+			e.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetApplicationFailureInfo().GetDetails()))
 	}
 	return r.State.ApplyEvent(e)
-}
-
-func (r *Run) close(e *historypb.HistoryEvent, status ace.Status) {
-	r.Status = status
-	r.Next = history.NextRun(e)
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		r.Result = resultOf(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		failure := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-		f := history.FailureOf(failure)
-		r.Failure = &f
-		r.Result = resultOf(failure.GetApplicationFailureInfo().GetDetails())
-	}
 }
 
 func resultOf(p *commonpb.Payloads) *flow.Result {

@@ -194,13 +194,14 @@ func (d *Detail) Clock(now time.Time) time.Time { return cluster.Clock(d.Until, 
 // MaxLog bounds the lines of a run's log.
 const MaxLog = 2000
 
-// PendingActivity is an activity that is scheduled or running.
+// PendingActivity is an activity that is scheduled or running, or a workflow task that fails or that no
+// worker takes.
 type PendingActivity struct {
-	Type      string    `json:"activity"`
-	State     string    `json:"state"` // scheduled, started, cancel requested
+	Type      string    `json:"activity"` // or "workflow task"
+	State     string    `json:"state"`    // scheduled, started, cancel requested
 	Attempt   int32     `json:"attempt"`
 	LastError string    `json:"last_error,omitempty"`
-	Since     time.Time `json:"-"`
+	Since     time.Time `json:"since,omitzero"`
 	// MaxAttempts is 0 if there is no limit. Next is the start of the next attempt, zero while an attempt
 	// runs.
 	MaxAttempts int32     `json:"max_attempts,omitempty"`

@@ -147,7 +147,7 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 		if history.IsReset(e) {
 			return "reset from run " + t.GetBaseRunId()
 		}
-		return cluster.Join(t.GetCause().String(), failureText(t.GetFailure()))
+		return failureText(history.TaskFailure(t))
 	case *historypb.WorkflowExecutionUpdateAcceptedEventAttributes:
 		in := t.GetAcceptedRequest().GetInput()
 		return strings.Join(strings.Fields(session.UpdateText(in.GetName(), in.GetArgs())), " ")

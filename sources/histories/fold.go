@@ -24,6 +24,7 @@ type Folder struct {
 	State      ace.State
 
 	decoder  history.Decoder
+	task     history.WorkflowTask
 	started  map[int64]string                                    // open activities and other operations
 	reported map[string]string                                   // reported skill states, by call id
 	Each     func(*historypb.HistoryEvent, ace.Fact, *ace.State) // called after each fact; may be nil
@@ -88,8 +89,13 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 }
 
 // step returns the change of an event that ends a step without success: an activity, a child workflow or
-// another operation, of any worker, whether or not it fails the run.
+// another operation, of any worker, whether or not it fails the run; or the first failure in a row of workflow
+// tasks.
 func (f *Folder) step(e *historypb.HistoryEvent) []Change {
+	if f.task.Apply(e) {
+		failure := history.FailureOf(f.task.Failure)
+		return []Change{f.change(e, Change{Type: ChangeStep, Step: history.TaskType, Failure: &failure})}
+	}
 	switch a := history.Attributes(e).(type) {
 	case *historypb.ActivityTaskScheduledEventAttributes:
 		f.started[e.GetEventId()] = a.GetActivityType().GetName()

@@ -9,6 +9,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/temporal/history"
 )
 
 // addCalls adds the tool calls of a signal. Their parent is the newest skills session, or the run.
@@ -96,7 +97,7 @@ func (b *spanBuilder) pending(work []PendingActivity) {
 		}
 		taken[at] = true
 		s := &b.spans[at]
-		s.State, s.Attempt = w.spanState(), w.Attempt
+		s.State, s.Attempt, s.End = w.spanState(), w.Attempt, 0
 		if s.State == SpanRunning && s.Run == 0 {
 			s.Run = nanosOf(w.started)
 		}
@@ -114,8 +115,15 @@ func (b *spanBuilder) pending(work []PendingActivity) {
 }
 
 // pendingSpan returns the open span of a pending activity: by its id if the worker uses the Go SDK, else the
-// first one of its type that is not taken.
+// first one of its type that is not taken. Of a workflow task that fails, it returns the last one.
 func (b *spanBuilder) pendingSpan(w PendingActivity, taken map[int32]bool) int32 {
+	if w.Type == history.TaskType {
+		for i := len(b.spans) - 1; i > 0; i-- {
+			if b.spans[i].Kind == SpanTask {
+				return int32(i)
+			}
+		}
+	}
 	fits := func(at int32) bool {
 		s := &b.spans[at]
 		return s.Kind == SpanActivity && s.End == 0 && (s.Name == w.Type || isLabelOf(w.Type, s.Name)) &&

@@ -27,6 +27,7 @@ type run struct {
 	events  []*historypb.HistoryEvent
 	info    *workflowpb.WorkflowExecutionInfo
 	pending []*workflowpb.PendingActivityInfo
+	task    *workflowpb.PendingWorkflowTaskInfo // nil unless it fails
 	source  string                              // file
 	broken  string                              // why the history ends before the run did, or ""
 	values  map[string]any                      // the attributes that queries use, by the server's names
@@ -78,7 +79,9 @@ func newRun(h historyfile.History, source string, number int, broken string) *ru
 	mergeFields(info.SearchAttributes.IndexedFields, started.GetSearchAttributes().GetIndexedFields())
 	mergeFields(info.Memo.Fields, started.GetMemo().GetFields())
 	pending := map[int64]*workflowpb.PendingActivityInfo{}
+	var task history.WorkflowTask
 	for _, e := range h.Events {
+		task.Apply(e)
 		upserted := e.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes()
 		mergeFields(info.SearchAttributes.IndexedFields, upserted.GetIndexedFields())
 		mergeFields(info.Memo.Fields, e.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo().GetFields())
@@ -86,6 +89,10 @@ func newRun(h historyfile.History, source string, number int, broken string) *ru
 		info.HistorySizeBytes += int64(proto.Size(e))
 	}
 	if r.open() {
+		if task.Failures > 0 {
+			r.task = &workflowpb.PendingWorkflowTaskInfo{Attempt: int32(task.Failures) + 1,
+				State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED}
+		}
 		for _, id := range slices.Sorted(maps.Keys(pending)) {
 			r.pending = append(r.pending, pending[id])
 		}

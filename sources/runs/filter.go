@@ -19,7 +19,8 @@ import (
 // Filter translates typed words to a visibility query with the conditions that [VerdictCondition] explains.
 // The words are joined by AND; a word is one of:
 //
-//   - a status ("failed"), a verdict ("wrong"), "open" or "closed";
+//   - a status ("failed"), a verdict ("wrong"), "open" or "closed"; or "failing" for open runs whose workflow
+//     task has failed five or more times in a row;
 //   - "all" for no condition, or "expensive" for the runs that used tokens or have a cost;
 //   - a time: "today", "yesterday", or an age such as "12h" or "7d"; also since:TIME and until:TIME, see [TimeAt];
 //   - KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
@@ -92,6 +93,7 @@ func statusWord(word string) (s ace.Status) {
 var stateWords = map[string]string{
 	"open": "CloseTime IS NULL", "closed": "CloseTime IS NOT NULL",
 	"waiting":   "(" + WaitingQuery + ")",
+	"failing":   `ExecutionStatus = "Running" AND ` + AttrProblems + " IS NOT NULL",
 	"mine":      OwnQuery,
 	"expensive": SpentQuery,
 }

@@ -15,6 +15,7 @@ import (
 
 	fastjson "github.com/segmentio/encoding/json"
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -109,6 +110,11 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 		}
 		if field := attributes[name]; field != nil {
 			takeText(payload, field(&r))
+		}
+		if name == AttrProblems && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			var problems []string // such as category=WorkflowTaskFailed, then cause=…
+			_ = unmarshal(payload, &problems)
+			r.Retry = Retry{Retried: WorkflowTask, LastError: strings.Join(problems, ", ")}
 		}
 	}
 	if info.GetCloseTime() != nil {

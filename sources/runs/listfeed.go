@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
@@ -529,7 +528,7 @@ func (r *runsReader) fill(row *Run) {
 		}
 	}
 	if t, ok := r.retries.known[row.RunID]; ok {
-		row.Attempt, row.LastError = t.number, t.lastError
+		row.Retry = t.Retry
 	}
 }
 
@@ -538,49 +537,46 @@ func (r *runsReader) describe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	for _, row := range r.retries.next(r.rows) {
-		answer, err := r.c.DescribeWorkflowExecution(ctx, row.WorkflowID, row.RunID)
-		if err != nil {
-			if !cluster.NotFound(err) {
-				return // out of time, or unreachable: continue next time
-			}
-			continue
+		if row.ReadRetry(ctx, r.c, r.namespace) != nil {
+			return // out of time, or unreachable: continue next time
 		}
-		r.retries.known[row.RunID] = newestAttempt(answer, r.feed.link.Now())
+		r.retries.known[row.RunID] = described{r.feed.link.Now(), row.Retry}
 	}
 }
 
-// newestAttempt returns the pending activity with the most attempts.
-func newestAttempt(d *workflowservice.DescribeWorkflowExecutionResponse, at time.Time) attempt {
-	t := attempt{at: at}
+// ReadRetry sets the retry of a run from the server's description: the workflow task if it fails or waits,
+// otherwise the activity with the most attempts. A run that the server does not know retries nothing.
+func (r *Run) ReadRetry(ctx context.Context, c client.Client, namespace string) error {
+	r.Retry = Retry{}
+	d, err := cluster.Pages{C: c, Namespace: namespace, WorkflowID: r.WorkflowID, RunID: r.RunID}.Describe(ctx)
+	if err != nil && !cluster.NotFound(err) {
+		return err
+	}
 	for _, a := range d.GetPendingActivities() {
-		attempt, reason := a.GetAttempt(), ""
+		next := Retry{Retried: a.GetActivityType().GetName(), Attempt: a.GetAttempt()}
 		if f := a.GetLastFailure(); f != nil {
-			reason = history.FailureOf(f).Message
+			next.LastError = history.FailureOf(f).Message
 		}
-		if attempt > 1 && cmp.Or(cmp.Compare(attempt, t.number), cmp.Compare(reason, t.lastError)) > 0 {
-			t.number, t.lastError = attempt, reason
+		if next.Retried == WorkflowTask {
+			next.Since = a.GetScheduledTime().AsTime()
+			r.Retry = next
+		} else if next.Attempt > 1 &&
+			cmp.Or(cmp.Compare(next.Attempt, r.Attempt), cmp.Compare(next.LastError, r.LastError)) > 0 {
+			r.Retry = next
 		}
 	}
-	return t
+	return nil
 }
 
-// ListRetrying is [List] restricted to open runs that retry an activity. It describes each open run, at most
-// 10,000.
-func ListRetrying(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
+// ListRetrying is [List] restricted to open runs that retry an activity, or whose workflow task fails or waits
+// for a worker. It describes each open run, at most 10,000.
+func ListRetrying(ctx context.Context, c client.Client, namespace, query string, limit int,
+	fn func(Run) error) error {
 	given := 0
 	err := List(ctx, c, And(query, `ExecutionStatus = "Running"`), describeAll, func(r Run) error {
-		d, err := c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
-		if cluster.NotFound(err) {
-			return nil
-		}
-		if err != nil {
+		if err := r.ReadRetry(ctx, c, namespace); err != nil || r.Retried == "" {
 			return err
 		}
-		t := newestAttempt(d, r.Start)
-		if t.number <= 1 {
-			return nil
-		}
-		r.Attempt, r.LastError = t.number, t.lastError
 		if err := fn(r); err != nil {
 			return err
 		}

@@ -22,23 +22,21 @@ type RetryState struct {
 	Retrying int // retrying when last described
 }
 
-// retries holds the pending activities of open runs, which visibility does not list. It belongs to the list
-// reader.
+// retries holds what open runs retry, which visibility does not list. It belongs to the list reader.
 type retries struct {
-	known map[string]attempt // by run id
+	known map[string]described // by run id
 	open  int
 }
 
-type attempt struct {
-	at        time.Time
-	number    int32 // above 1 if it is retried
-	lastError string
+type described struct {
+	at time.Time
+	Retry
 }
 
 func (t *retries) state() RetryState {
 	s := RetryState{Open: t.open, LookedAt: len(t.known)}
 	for _, k := range t.known {
-		if k.number > 1 {
+		if k.Retried != "" {
 			s.Retrying++
 		}
 	}
@@ -48,7 +46,7 @@ func (t *retries) state() RetryState {
 // next returns the runs to describe and removes closed runs.
 func (t *retries) next(rows []Run) []Run {
 	var open []Run
-	known := map[string]attempt{}
+	known := map[string]described{}
 	for _, row := range rows {
 		if !row.Open() || len(open) >= describeWithin {
 			break
@@ -62,7 +60,7 @@ func (t *retries) next(rows []Run) []Run {
 	slices.SortStableFunc(open, func(a, b Run) int { return known[a.RunID].at.Compare(known[b.RunID].at) })
 	again, others := []Run{}, []Run{}
 	for _, row := range open {
-		if known[row.RunID].number > 1 && len(again) < describeAtMost/2 {
+		if known[row.RunID].Retried != "" && len(again) < describeAtMost/2 {
 			again = append(again, row)
 		} else {
 			others = append(others, row)

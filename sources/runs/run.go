@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
 )
 
 // ID names a run. An empty RunID is the newest run of the workflow; an empty WorkflowID is no run.
@@ -46,10 +48,12 @@ type Run struct {
 	Observed *Span           `json:"observed,omitempty"` // of an observed run, otherwise nil
 }
 
-// Retry is the retried pending activity of a run, if there is one.
+// Retry is the retried pending activity of a run, or its workflow task, if it fails or no worker takes it.
 type Retry struct {
-	Attempt   int32  `json:"attempt,omitempty"` // 0 without one
-	LastError string `json:"last_error,omitempty"`
+	Retried   string    `json:"retried,omitempty"` // type of the activity, or WorkflowTask
+	Attempt   int32     `json:"attempt,omitempty"` // 0 if unknown or without one
+	LastError string    `json:"last_error,omitempty"`
+	Since     time.Time `json:"retried_since,omitzero"`
 }
 
 // Span is when an observed run happened. The server may have recorded it later. End is zero while it is
@@ -79,10 +83,19 @@ func (r Run) Age(now time.Time) time.Duration {
 	return max(end.Sub(r.Began()), 0)
 }
 
+// WorkflowTask is the value of Retried for a workflow task.
+const WorkflowTask = history.TaskType
+
+// Retries reports whether an activity of the run is retried, or its workflow task fails or waits.
+func (r *Run) Retries() bool { return r.Open() && (r.Attempt > 1 || r.Retried != "") }
+
 // Reason returns why the run retries, why its answer is wrong, or why it failed; "" if unknown. It is
 // untrusted.
 func (r *Run) Reason() string {
-	if r.Open() && r.Attempt > 1 {
+	switch {
+	case r.Retries() && r.Retried == WorkflowTask:
+		return cluster.Join(r.Retried, r.LastError)
+	case r.Retries():
 		return r.LastError
 	}
 	if r.Summary != nil {

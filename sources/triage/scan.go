@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -65,18 +64,12 @@ type scanner struct {
 	began   time.Time
 	mu      sync.Mutex // held while workers write results
 	facts   Facts
-	since   map[string]scheduled // by run and activity id
+	since   map[string]time.Time // first schedules, by run and activity id
 	readErr error                // first failure to read a history in this scan
 }
 
-// scheduled is the first schedule of an activity, and its failure.
-type scheduled struct {
-	at      time.Time
-	failure ace.Failure
-}
-
 func newScanner(c client.Client, o Options) *scanner {
-	s := &scanner{c: c, publish: func(*Facts) {}, since: map[string]scheduled{}, facts: Facts{
+	s := &scanner{c: c, publish: func(*Facts) {}, since: map[string]time.Time{}, facts: Facts{
 		Ends: map[string]Ending{}, Reasons: map[string]Reason{}, Steps: map[string][]Timed{},
 		Used: map[string]*ace.Summary{},
 	}}
@@ -232,7 +225,7 @@ func (s *scanner) finish(ctx context.Context, err error) error {
 	return nil
 }
 
-// readEnds reads the last event of every failed run that is not known yet.
+// readEnds reads the last event of every failed run that is not known yet, and the state of its workflow task.
 func (s *scanner) readEnds(ctx context.Context) error {
 	var want []runs.Run
 	for _, r := range s.facts.Closed {
@@ -241,17 +234,13 @@ func (s *scanner) readEnds(ctx context.Context) error {
 		}
 	}
 	read := func(ctx context.Context, r runs.Run) (Ending, error) {
+		e, task, err := s.pages(r).LastTask(ctx)
+		if err != nil && !cluster.NotFound(err) {
+			return Ending{}, err
+		}
 		end := Ending{Failure: ace.Failure{Kind: r.Status, Message: "its history is deleted"}}
-		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false,
-			enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
-		if iter.HasNext() {
-			e, err := iter.Next()
-			if err != nil && !cluster.NotFound(err) {
-				return end, err
-			}
-			if err == nil {
-				end = EndingOf(e, r)
-			}
+		if err == nil {
+			end = EndingOf(e, r, task)
 		}
 		end.Pattern = Normalize(end.Failure.Message)
 		return end, nil
@@ -259,26 +248,27 @@ func (s *scanner) readEnds(ctx context.Context) error {
 	return gather(ctx, s, "reasons of failures", want, s.facts.Ends, read)
 }
 
-// EndingOf returns why a run ended, from its last event.
-func EndingOf(e *historypb.HistoryEvent, r runs.Run) Ending {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		f := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-		end := Ending{Failure: history.FailureOf(f), Activity: failedActivity(f)}
-		end.Failure.Message = cluster.Cut(end.Failure.Message, maxMessage)
-		return end
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		return Ending{Failure: ace.Failure{Kind: ace.TimedOut, Type: "WorkflowTimeout",
-			Message: "the workflow timed out"}}
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "canceled"}}
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		a := e.GetWorkflowExecutionTerminatedEventAttributes()
-		message := cluster.Cut("terminated: "+cmp.Or(a.GetReason(), "no reason given"), maxMessage)
-		return Ending{Failure: ace.Failure{Kind: ace.Terminated, Type: "Terminated", Message: message}}
+func (s *scanner) pages(r runs.Run) cluster.Pages {
+	return cluster.Pages{C: s.c, Namespace: s.facts.Namespace, WorkflowID: r.WorkflowID, RunID: r.RunID}
+}
+
+// EndingOf returns why a run ended, from its last event and the state of its workflow task.
+func EndingOf(e *historypb.HistoryEvent, r runs.Run, task history.WorkflowTask) Ending {
+	fact, _ := task.Closing(e)
+	f := fact.Failure
+	switch {
+	case fact.Status == ace.Canceled:
+		f = &ace.Failure{Kind: ace.Canceled, Message: "canceled"}
+	case f == nil:
+		f = &ace.Failure{Kind: r.Status, Message: "the server closed the run as " + string(r.Status)}
+	case fact.Status == ace.TimedOut:
+		f.Type = "WorkflowTimeout"
+	case fact.Status == ace.Terminated:
+		f.Message = "terminated: " + cmp.Or(f.Message, "no reason given")
 	}
-	message := "the server closed the run as " + string(r.Status)
-	return Ending{Failure: ace.Failure{Kind: r.Status, Message: message}}
+	f.Message = cluster.Cut(f.Message, maxMessage)
+	failure := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+	return Ending{Failure: *f, Activity: failedActivity(failure)}
 }
 
 // failedActivity returns the activity type of a failure, or "".
@@ -390,9 +380,6 @@ func (t *StepTimer) Add(e *historypb.HistoryEvent) {
 	}
 }
 
-// WorkflowTask is the activity of a [Retrying] run that retries a workflow task instead of an activity.
-const WorkflowTask = "workflow task"
-
 // lastEvents bounds the newest events that are read to find the first schedule.
 const lastEvents = 50
 
@@ -400,7 +387,7 @@ const lastEvents = 50
 func (s *scanner) readPending(ctx context.Context) error {
 	byRun := map[string][]Retrying{}
 	read := func(ctx context.Context, r runs.Run) ([]Retrying, error) {
-		d, err := s.c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
+		d, err := s.pages(r).Describe(ctx)
 		if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			return nil, err
 		}
@@ -417,23 +404,15 @@ func (s *scanner) retrying(ctx context.Context, r runs.Run,
 	d *workflowservice.DescribeWorkflowExecutionResponse) []Retrying {
 	var out []Retrying
 	for _, a := range d.GetPendingActivities() {
-		if a.GetAttempt() > 1 {
-			x := retryOf(r, a)
-			x.Since = s.first(ctx, r, a.GetActivityId(), x.Since).at
-			out = append(out, x)
+		x := retryOf(r, a)
+		switch {
+		case x.Activity == history.TaskType:
+			x.Phase = r.Phase
+		case x.Attempt > 1:
+			x.Since = s.first(ctx, r, a.GetActivityId(), x.Since)
+		default:
+			continue
 		}
-	}
-	if w := d.GetPendingWorkflowTask(); w.GetAttempt() > 1 {
-		x := Retrying{Run: r, Activity: WorkflowTask, Phase: r.Phase, State: "scheduled",
-			Attempt: w.GetAttempt()}
-		if w.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
-			x.State = "started"
-		}
-		if w.GetOriginalScheduledTime() != nil {
-			x.Since = w.GetOriginalScheduledTime().AsTime()
-		}
-		known := s.first(ctx, r, "", x.Since)
-		x.Since, x.LastError = known.at, known.failure
 		out = append(out, x)
 	}
 	return out
@@ -453,52 +432,25 @@ func retryOf(r runs.Run, a *workflowpb.PendingActivityInfo) Retrying {
 	return x
 }
 
-// first returns when an activity, or with "" the workflow task, was first scheduled. It reads the newest
-// events, because the server's description restarts with each attempt. It returns other if they do not
-// contain the schedule.
-func (s *scanner) first(ctx context.Context, r runs.Run, activityID string, other time.Time) scheduled {
+// first returns when an activity was first scheduled. It reads the newest events, because the server's
+// description restarts with each attempt. It returns other if they do not contain the schedule.
+func (s *scanner) first(ctx context.Context, r runs.Run, activityID string, other time.Time) time.Time {
 	key := r.RunID + "/" + activityID
 	s.mu.Lock()
 	known, ok := s.since[key]
 	s.mu.Unlock()
-	if !ok {
-		known.at = other
-	}
-	if ok && activityID != "" {
+	if ok {
 		return known
 	}
-	res, err := s.c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx,
-		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Namespace: s.facts.Namespace, MaximumPageSize: lastEvents,
-			Execution: &commonpb.WorkflowExecution{WorkflowId: r.WorkflowID, RunId: r.RunID}})
-	if err != nil {
-		return known
-	}
-	for _, e := range res.GetHistory().GetEvents() {
-		if at, ok := begins(e, activityID); ok {
+	events, _, _ := s.pages(r).Backward(ctx, lastEvents, nil) // none if they cannot be read
+	for _, e := range slices.Backward(events) {
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityId() == activityID {
+			at := e.GetEventTime().AsTime()
 			s.mu.Lock()
 			s.since[key] = at
 			s.mu.Unlock()
 			return at
 		}
 	}
-	return known
-}
-
-// begins returns the schedule in an event of the retried work.
-func begins(e *historypb.HistoryEvent, activityID string) (scheduled, bool) {
-	at := e.GetEventTime().AsTime()
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		return scheduled{at: at}, activityID != "" &&
-			e.GetActivityTaskScheduledEventAttributes().GetActivityId() == activityID
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-		f := history.FailureOf(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
-		f.Message = cluster.Cut(f.Message, maxMessage)
-		return scheduled{at, f}, activityID == ""
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
-		f := ace.Failure{Kind: ace.TimedOut, Message: "no worker finished the workflow task in time"}
-		return scheduled{at, f}, activityID == ""
-	}
-	return scheduled{}, false
+	return other
 }

@@ -27,11 +27,18 @@ func NameOf(r runs.Run) string {
 	return text.Safe(r.WorkflowID, " ")
 }
 
-// StatusMark returns the mark of a run's status. A run with a retrying activity has its own mark.
+// StatusMark returns the mark of a run's status. A run that retries an activity or its workflow task has its
+// own mark.
 func StatusMark(r runs.Run, s theme.Styles) theme.Mark {
-	if r.Open() && r.Attempt > 1 {
+	if r.Retries() {
 		m := s.Retry()
-		m.Word = "retry #" + strconv.Itoa(int(r.Attempt))
+		m.Word = "retry"
+		if r.Retried == runs.WorkflowTask {
+			m.Ink, m.Word = s.Failed, widget.If(r.Attempt == 1, "no worker", "failing")
+		}
+		if r.Attempt > 1 {
+			m.Word += " #" + strconv.Itoa(int(r.Attempt))
+		}
 		return m
 	}
 	m := s.Status(string(r.Status))

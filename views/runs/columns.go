@@ -237,7 +237,7 @@ func answerText(r runs.Run) string {
 
 // reasonOf returns the phase of an open run that does not retry, otherwise the reason of its status.
 func reasonOf(r runs.Run) string {
-	if r.Open() && !retrying(&r) {
+	if r.Open() && !r.Retries() {
 		return string(r.Phase)
 	}
 	return r.Reason()
@@ -245,8 +245,8 @@ func reasonOf(r runs.Run) string {
 
 func reasonInk(r runs.Run, s theme.Styles) theme.Ink {
 	switch {
-	case retrying(&r):
-		return s.Retrying
+	case r.Retries():
+		return console.StatusMark(r, s).Ink
 	case r.Open():
 		return widget.If(r.Phase != flows.PhaseApproval, s.Muted, s.Warning)
 	case r.Status.Bad():
@@ -254,8 +254,6 @@ func reasonInk(r runs.Run, s theme.Styles) theme.Ink {
 	}
 	return s.Text
 }
-
-func retrying(r *runs.Run) bool { return r.Open() && r.Attempt > 1 }
 
 // number shows a count, and a dash for 0 or an unknown count.
 func number(of func(*runs.Run) float64) cell {
@@ -410,7 +408,7 @@ func longest(a, b *runs.Run) int {
 func bySeverity(a, b *runs.Run) int { return cmp.Compare(severityOrder(a), severityOrder(b)) }
 
 func severityOrder(r *runs.Run) int {
-	if retrying(r) {
+	if r.Retries() {
 		return 0
 	}
 	order := []ace.Status{ace.Failed, ace.TimedOut, ace.Terminated, ace.Canceled, ace.Running, ace.Completed}

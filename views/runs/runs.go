@@ -363,7 +363,7 @@ func (v *Runs) Scroll(lines int) {
 func (v *Runs) nextError(s tui.Shell, by int) {
 	for i := v.Cursor + by; i >= 0 && i < v.Count(); i += by {
 		r := v.At(i)
-		if retrying(r) || r.Verdict == ace.Wrong || r.Status.Bad() && r.Status != ace.Canceled {
+		if r.Retries() || r.Verdict == ace.Wrong || r.Status.Bad() && r.Status != ace.Canceled {
 			v.Scroll(i - v.Cursor)
 			return
 		}

@@ -56,7 +56,7 @@ func (t *table) reorder() {
 	t.ordered, t.orderedBy = first, t.Sorting
 	t.Order = make([]int32, 0, len(rows))
 	for i := range rows {
-		if !t.Sorting.retrying || retrying(&rows[i]) {
+		if !t.Sorting.retrying || rows[i].Retries() {
 			t.Order = append(t.Order, int32(i))
 		}
 	}

@@ -90,7 +90,7 @@ func (r retryRow) cells(s theme.Styles, width int, now time.Time) []widget.Sized
 
 // whereFailed returns the phase, or the activity outside a phase.
 func whereFailed(p ace.Phase, activity string) string {
-	if p != "" && activity != triage.WorkflowTask {
+	if p != "" && activity != runs.WorkflowTask {
 		return text.Safe(string(p), " ")
 	}
 	return text.Safe(activity, " ")

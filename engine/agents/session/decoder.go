@@ -17,18 +17,20 @@ import (
 // zero value is ready to use.
 type Decoder struct {
 	open map[int64]openActivity // by scheduled event id
+	task history.WorkflowTask
 }
 
 type openActivity struct{ name, callID string }
 
 // Clone returns an independent copy of the decoder.
 func (d *Decoder) Clone() *Decoder {
-	return &Decoder{open: maps.Clone(d.open)}
+	return &Decoder{open: maps.Clone(d.open), task: d.task}
 }
 
 // Fact returns the fact of an event; ok is false if the event is no fact. The error reports an
 // input that does not match the contract.
 func (d *Decoder) Fact(e *historypb.HistoryEvent) (f Fact, ok bool, err error) {
+	c, closes := d.task.Closing(e)
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		var in Input
@@ -53,8 +55,7 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (f Fact, ok bool, err error) {
 	if f, ok = d.activity(e); ok {
 		return f, true, nil
 	}
-	c, ok := history.Closing(e)
-	return Closed(c.Status, c.Failure), ok, nil
+	return Closed(c.Status, c.Failure), closes, nil
 }
 
 // signal decodes signals to the session, and its reports to other workflows.

@@ -23,6 +23,7 @@ import (
 type Decoder struct {
 	runID string
 	open  map[int64]operation // by the id of the event that started it
+	task  history.WorkflowTask
 }
 
 // operation is an activity, timer or signal that the run waits for.
@@ -33,12 +34,13 @@ type operation struct {
 
 // Clone returns a copy that decodes independently.
 func (d *Decoder) Clone() *Decoder {
-	return &Decoder{runID: d.runID, open: maps.Clone(d.open)}
+	return &Decoder{runID: d.runID, open: maps.Clone(d.open), task: d.task}
 }
 
 // Fact decodes an event. It returns false if the event does not state a fact of the run, and an error if the
 // input does not match the contract.
 func (d *Decoder) Fact(e *historypb.HistoryEvent) (Fact, bool, error) {
+	end, closes := d.task.Closing(e)
 	if a := e.GetWorkflowExecutionStartedEventAttributes(); a != nil {
 		var in Input
 		if err := json.Unmarshal(history.JSON(a.GetInput()), &in); err != nil {
@@ -53,8 +55,7 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (Fact, bool, error) {
 			return f, true, nil
 		}
 	}
-	end, ok := history.Closing(e)
-	return Closed(end.Status, end.Failure), ok, nil
+	return Closed(end.Status, end.Failure), closes, nil
 }
 
 // received decodes signals, updates, the request to cancel, the dispatcher's answer and the ends of workflow

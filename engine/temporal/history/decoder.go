@@ -9,6 +9,7 @@ package history
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -21,12 +22,14 @@ import (
 type Decoder struct {
 	steps  map[int64]ace.Phase // phases of the open activities, by scheduled event ID
 	timers map[int64]string    // summaries of the timers of the contract, by started event ID
+	task   WorkflowTask
 }
 
 // Fact returns the fact that the event states about the run, or false if it does not state a fact. Of
 // payloads that do not fit the contract it reads the parts that fit; the fact names the other parts. The
 // error reports an input that does not fit the contract.
 func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
+	closing, closes := d.task.Closing(e)
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		a := e.GetWorkflowExecutionStartedEventAttributes()
@@ -55,8 +58,7 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 	if fact, ok := d.timer(e); ok {
 		return fact, true, nil
 	}
-	fact, ok := Closing(e)
-	return fact, ok, nil
+	return closing, closes, nil
 }
 
 func (d *Decoder) step(e *historypb.HistoryEvent) (ace.Fact, bool) {
@@ -122,42 +124,46 @@ func (d *Decoder) timer(e *historypb.HistoryEvent) (ace.Fact, bool) {
 
 // Clone returns an independent copy that can decode further events.
 func (d *Decoder) Clone() *Decoder {
-	return &Decoder{steps: maps.Clone(d.steps), timers: maps.Clone(d.timers)}
+	return &Decoder{steps: maps.Clone(d.steps), timers: maps.Clone(d.timers), task: d.task}
 }
 
-// Closing returns the fact that an event states about the end of its run, or false for
-// other events.
-func Closing(e *historypb.HistoryEvent) (ace.Fact, bool) {
+// Closing applies an event, and returns the fact that it states about the end of the run, or false for other
+// events. The failure of a run that timed out or was terminated says what was wrong with its workflow task.
+func (t *WorkflowTask) Closing(e *historypb.HistoryEvent) (ace.Fact, bool) {
+	t.Apply(e)
+	f := &ace.Failure{Kind: ace.TimedOut, Message: "the workflow timed out"}
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		return ace.Closed(ace.Completed, nil), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
 		return ace.Closed(ace.ContinuedAsNew, nil), true
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		f := FailureOf(e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
-		return ace.Closed(ace.Failed, &f), true
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		return ace.Closed(ace.TimedOut, &ace.Failure{Kind: ace.TimedOut, Message: "the workflow timed out"}),
-			true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		return ace.Closed(ace.Canceled, nil), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		*f = FailureOf(e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
+		return ace.Closed(ace.Failed, f), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		a := e.GetWorkflowExecutionTerminatedEventAttributes()
-		f := &ace.Failure{Kind: ace.Terminated, Type: ace.TypeTerminated, Message: a.GetReason()}
-		return ace.Closed(ace.Terminated, f), true
+		f.Kind, f.Type = ace.Terminated, ace.TypeTerminated
+		f.Message = e.GetWorkflowExecutionTerminatedEventAttributes().GetReason()
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+	default:
+		return ace.Fact{}, false
 	}
-	return ace.Fact{}, false
+	f.Message = strings.TrimPrefix(f.Message+t.Trouble(e.GetEventTime()), "; ")
+	return ace.Closed(f.Kind, f), true
 }
 
 // ExperimentDecoder converts the events of one experiment run, passed in order from the
 // first, into facts. The zero value is ready to use.
 type ExperimentDecoder struct {
 	activities map[int64]string // types of the open activities, by scheduled event ID
+	task       WorkflowTask
 }
 
 // Fact returns the fact that the event states about the experiment, or false if it does not state a fact. The
 // error reports an input that does not fit the contract.
 func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact, bool, error) {
+	closing, closes := d.task.Closing(e)
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		fact, err := ace.ExperimentStartedFrom(
@@ -175,11 +181,11 @@ func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact,
 	if fact, ok := taskEnded(e); ok {
 		return fact, true, nil
 	}
-	if fact, ok := Closing(e); ok {
-		return ace.ExperimentFact{Closed: &ace.ExperimentClosed{Status: fact.Status, Failure: fact.Failure}},
-			true, nil
+	if !closes {
+		return ace.ExperimentFact{}, false, nil
 	}
-	return ace.ExperimentFact{}, false, nil
+	return ace.ExperimentFact{Closed: &ace.ExperimentClosed{Status: closing.Status, Failure: closing.Failure}},
+		true, nil
 }
 
 func (d *ExperimentDecoder) activity(a *historypb.ActivityTaskCompletedEventAttributes) (ace.ExperimentFact,
@@ -232,5 +238,5 @@ func taskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
 
 // Clone returns an independent copy that can decode further events.
 func (d *ExperimentDecoder) Clone() *ExperimentDecoder {
-	return &ExperimentDecoder{activities: maps.Clone(d.activities)}
+	return &ExperimentDecoder{activities: maps.Clone(d.activities), task: d.task}
 }

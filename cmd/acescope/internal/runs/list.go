@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
 	"acescope/sources/cluster"
@@ -80,7 +81,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 	f.BoolVar(&o.reverse, "reverse", false, "reverse the order of --sort")
 	f.StringSliceVar(&o.columns, "columns", usualColumns, "columns of the table: "+columns)
 	f.BoolVar(&o.retrying, "retrying", false,
-		"only open runs with a retried activity; describes each open run")
+		"only open runs with a retried activity, or a workflow task that fails or waits; describes each open run")
 	f.BoolVar(&o.facets, "facets", false, "count the values of the search attributes instead")
 	f.BoolVar(&o.summary, "summary", false,
 		fmt.Sprintf("end with verdicts, cost and playbook changes of the last %d closed tasks that match, whatever --limit",
@@ -190,7 +191,7 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 	var count exitCounter
 	var readErr error
 	rows := func(yield func(listed) bool) {
-		readErr = o.read(a, ctx, e.Client, func(r runs.Run) error {
+		readErr = o.read(a, ctx, e, func(r runs.Run) error {
 			count.add(r)
 			if !yield(listed{cli.ListLine(r), r}) {
 				return errStopped
@@ -217,7 +218,7 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 
 const (
 	costColumn = "cost"
-	maxUsages  = 200 // histories that are read for costs
+	maxUsages  = 200 // histories that are read for costs, and runs that are described
 )
 
 // withUsage returns put for runs whose cost is read from their histories if only these have it.
@@ -281,10 +282,23 @@ type listed struct {
 }
 
 // read calls put for each run of the list, in its order.
-func (o *listOptions) read(a *cli.App, ctx context.Context, c client.Client, put func(runs.Run) error) error {
-	var read lister = runs.ListNewest
-	if o.retrying {
-		read = runs.ListRetrying
+func (o *listOptions) read(
+	a *cli.App, ctx context.Context, e *engine.Engine, put func(runs.Run) error,
+) error {
+	c, described := e.Client, 0
+	var read lister = func(ctx context.Context, c client.Client, query string, limit int,
+		put func(runs.Run) error) error {
+		if o.retrying {
+			return runs.ListRetrying(ctx, c, e.Namespace(), query, limit, put)
+		}
+		return runs.ListNewest(ctx, c, query, limit, func(r runs.Run) error {
+			if described++; r.Retried != "" && described <= maxUsages {
+				if err := r.ReadRetry(ctx, c, e.Namespace()); err != nil {
+					return err
+				}
+			}
+			return put(r)
+		})
 	}
 	if o.parent != "" {
 		read = o.ofParent(read)

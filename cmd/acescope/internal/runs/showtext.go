@@ -12,6 +12,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/tasks/run"
+	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/runners"
 	"acescope/sources/sessions"
@@ -116,7 +117,9 @@ func (p *page) problems(d *histories.Detail) {
 			ace.Count(x.Size, "byte"), x.Why())
 	}
 	for _, x := range d.Pending {
-		p.field("pending", "%s %s, attempt %d %s", x.Type, x.State, x.Attempt, x.LastError)
+		state := fmt.Sprintf("%s %s, attempt %d since %s", x.Type, x.State, x.Attempt,
+			x.Since.Local().Format(time.DateTime))
+		p.field("pending", "%s", cluster.Join(state, x.LastError))
 		p.text("heartbeat", x.Heartbeat)
 	}
 }

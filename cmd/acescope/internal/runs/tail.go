@@ -256,9 +256,10 @@ func followChain(
 	for next := runID; next != ""; {
 		runID, next = next, ""
 		read := reader(runID)
+		var task history.WorkflowTask
 		put := func(ev *historypb.HistoryEvent) error {
 			next = history.NextRun(ev)
-			failed = cmp.Or(endOf(workflowID, ev), failed)
+			failed = cmp.Or(endOf(workflowID, ev, &task), failed)
 			return read(ev)
 		}
 		err := cluster.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, ReportConnection(a), put)
@@ -273,10 +274,10 @@ func followChain(
 const exitHelp = "The command exits with 1 if the run fails, times out or is canceled or terminated, and with 0 if it\n" +
 	"completes. A wrong answer is not a failure."
 
-// endOf returns why a run did not complete, given its last event; nil for other events. The workflow of a
-// blueprint run completes with the failure of the program as its result.
-func endOf(workflowID string, e *historypb.HistoryEvent) error {
-	fact, _ := history.Closing(e)
+// endOf returns why a run did not complete, given its events in order; nil before the last event. The workflow
+// of a blueprint run completes with the failure of the program as its result.
+func endOf(workflowID string, e *historypb.HistoryEvent, task *history.WorkflowTask) error {
+	fact, _ := task.Closing(e)
 	var r struct {
 		Status ace.Status `json:"status"`
 		Error  string     `json:"error"`

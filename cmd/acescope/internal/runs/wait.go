@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/temporal/history"
 	"acescope/sources/runs"
 )
 
@@ -50,9 +52,6 @@ func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) 
 		defer stop()
 	}
 	out := cli.NewLines(a)
-	ignore := func(string) func(*historypb.HistoryEvent) error {
-		return func(*historypb.HistoryEvent) error { return nil }
-	}
 	var awaited []named
 	for i, id := range ids {
 		found, err := findAll(ctx, e.Client, ids[i:i+1])
@@ -74,12 +73,22 @@ func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) 
 			}
 			r.info = found.GetWorkflowExecutionInfo()
 		}
+		var task history.WorkflowTask
+		watch := func(string) func(*historypb.HistoryEvent) error {
+			task = history.WorkflowTask{}
+			return func(ev *historypb.HistoryEvent) error {
+				if task.Apply(ev) {
+					cli.Warn(a, "%s: its workflow task fails and is retried: %s", r.name, history.FailureOf(task.Failure).Message)
+				}
+				return nil
+			}
+		}
 		exec := r.info.GetExecution()
 		stop := reportReviews(a, waiting, e, exec.GetWorkflowId())
-		ended := followChain(a, waiting, e, exec.GetWorkflowId(), exec.GetRunId(), ignore)
+		ended := followChain(a, waiting, e, exec.GetWorkflowId(), exec.GetRunId(), watch)
 		stop()
 		if waiting.Err() != nil && ctx.Err() == nil {
-			return fmt.Errorf("%s is still running after %s", r.name, timeout)
+			return fmt.Errorf("%s is still running after %s%s", r.name, timeout, task.Trouble(timestamppb.Now()))
 		}
 		found, err := runs.Resolve(ctx, e.Client, r.name)
 		if err != nil {
