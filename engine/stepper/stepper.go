@@ -206,8 +206,10 @@ func timeOf(e *historypb.HistoryEvent) time.Time {
 // encodedPayloads returns, for each payload of an event that cannot be read, why.
 func encodedPayloads(e *historypb.HistoryEvent) (encodings []string) {
 	for _, p := range history.FoldedPayloads(e) {
-		if _, stored := history.StoredBy(p); stored || history.Encoded(p) {
+		if _, stored := history.StoredBy(p); stored {
 			encodings = append(encodings, history.Unread(history.PayloadList(p)))
+		} else if history.Encoded(p) {
+			encodings = append(encodings, history.EncodingOf(p)+history.DecodeHint(p))
 		}
 	}
 	return encodings

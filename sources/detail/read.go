@@ -5,6 +5,8 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/temporal/history"
@@ -49,6 +51,8 @@ func ReadEvents(events []*historypb.HistoryEvent) (*histories.Detail, error) {
 	}
 	w.mu.Lock()
 	w.dirty = true
+	w.takePending(&workflowservice.DescribeWorkflowExecutionResponse{PendingWorkflowTask: w.task.Described(),
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}})
 	w.mu.Unlock()
 	return w.takeDirty(), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
@@ -221,18 +222,23 @@ func (w *watcher) describe(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var pending []histories.PendingActivity
-	for _, a := range w.task.Pending(r, time.Now()) {
-		pending = append(pending, histories.PendingOf(a))
-	}
 	if as := r.GetWorkflowExtendedInfo().GetResetRunId(); as != w.resetAs {
 		w.resetAs = as
 		w.touch()
 	}
-	if w.detail.Close.IsZero() {
-		w.detail.Pending = pending
-		w.touch()
+	w.takePending(r)
+}
+
+// takePending sets the pending activities of an open run. The lock must be held.
+func (w *watcher) takePending(r *workflowservice.DescribeWorkflowExecutionResponse) {
+	if !w.detail.Close.IsZero() {
+		return
 	}
+	w.detail.Pending = nil
+	for _, a := range w.task.Pending(r, time.Now()) {
+		w.detail.Pending = append(w.detail.Pending, histories.PendingOf(a))
+	}
+	w.touch()
 }
 
 // watcher follows one selected run. It publishes the fold at once and queries the worker in parallel, so that

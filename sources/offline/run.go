@@ -89,10 +89,7 @@ func newRun(h historyfile.History, source string, number int, broken string) *ru
 		info.HistorySizeBytes += int64(proto.Size(e))
 	}
 	if r.open() {
-		if task.Failures > 0 {
-			r.task = &workflowpb.PendingWorkflowTaskInfo{Attempt: int32(task.Failures) + 1,
-				State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED}
-		}
+		r.task = task.Described()
 		for _, id := range slices.Sorted(maps.Keys(pending)) {
 			r.pending = append(r.pending, pending[id])
 		}

@@ -112,6 +112,15 @@ func (t *WorkflowTask) Pending(
 	return append(list, p)
 }
 
+// Described returns what a server would say of the workflow task of an open run if it fails, otherwise nil.
+func (t *WorkflowTask) Described() *workflowpb.PendingWorkflowTaskInfo {
+	if t.Failures == 0 {
+		return nil
+	}
+	return &workflowpb.PendingWorkflowTaskInfo{Attempt: int32(t.Failures) + 1,
+		State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED}
+}
+
 // TaskFailure returns the failure of the workflow's code, without those in which the Java SDK wraps it. The
 // message names the cause, unless it is that the code failed.
 func TaskFailure(a *historypb.WorkflowTaskFailedEventAttributes) *failurepb.Failure {
