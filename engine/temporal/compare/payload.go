@@ -236,7 +236,8 @@ type Ignored struct {
 func WhatIsIgnored() Ignored {
 	return Ignored{
 		IDs: strings.Fields("run_id workflow_id task_id experiment_id trajectory_id session_id event_id call_id " +
-			"request_id trace_id span_id branch run_key runId workflowId taskId sessionId requestId traceId spanId"),
+			"request_id trace_id span_id branch run_key experiment_run delta_id runId workflowId taskId " +
+			"sessionId requestId traceId spanId"),
 		Times: strings.Fields(
 			"at started_at ended_at executed_at finished_at created_at timestamp time startedAt endedAt createdAt"),
 		Measures: strings.Fields(
