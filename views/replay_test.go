@@ -10,8 +10,8 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
+	"acescope/engine/kind"
 	"acescope/engine/learning/playbook"
-	"acescope/engine/stepper"
 	"acescope/engine/temporal/replay"
 	"acescope/engine/temporal/replay/replaytest"
 	"acescope/sources/cluster"
@@ -122,11 +122,11 @@ func TestReplayDraws(t *testing.T) {
 }
 
 // positionOf returns the last position that changes a section, in items of an outcome.
-func positionOf(section string, outcome stepper.Outcome) (pos int) {
+func positionOf(section string, outcome kind.Outcome) (pos int) {
 	w := wrongWalk()
 	for at := 1; at <= w.Len(); at++ {
 		for _, s := range w.Sections(at) {
-			if s.Title == section && slices.ContainsFunc(s.Items, func(i stepper.Item) bool {
+			if s.Title == section && slices.ContainsFunc(s.Items, func(i kind.Item) bool {
 				return i.Changed && (i.Outcome == outcome)
 			}) {
 				pos = at

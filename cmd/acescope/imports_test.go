@@ -21,14 +21,15 @@ var layers = []struct {
 	// of the engine, packages with values that feeds publish
 	{"views", []string{"tui", "theme", "sources", "engine/ace", "engine/agents/session",
 		"engine/agents/transcript", "engine/flow", "engine/learning/ablation", "engine/learning/playbook",
-		"engine/learning/prompts", "engine/learning/stats", "engine/stepper", "engine/tasks/run",
+		"engine/kind", "engine/learning/prompts", "engine/learning/stats", "engine/stepper",
+		"engine/tasks/run",
 		"engine/tasks/runner", "engine/temporal/compare", "engine/temporal/replay"}},
 	// texts of accuracies
 	{"tui/widget", []string{"tui", "theme", "engine/ace", "engine/learning/stats"}},
 	// texts of counts
 	{"tui", []string{"tui", "theme", "engine/ace"}},
 	{"theme", nil},
-	{"sources", []string{"engine/ace", "engine/temporal", "engine/stepper", "engine/learning/playbook",
+	{"sources", []string{"engine/ace", "engine/temporal", "engine/kind", "engine/stepper", "engine/learning/playbook",
 		"engine/learning/ablation", "engine/learning/prompts", "engine/learning/stats",
 		"engine/agents", "engine/tasks", "engine/flow"}},
 
@@ -40,9 +41,9 @@ var layers = []struct {
 	{"engine/tasks", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal",
 		"engine/agents"}},
 	{"engine/flow", []string{"engine/ace", "engine/internal", "engine/temporal", "engine/tasks"}},
-	{"engine/stepper", []string{"engine/ace", "engine/internal", "engine/temporal", "engine/agents",
-		"engine/tasks",
-		"engine/flow", "engine/learning/playbook"}},
+	{"engine/kind", []string{"engine/ace", "engine/temporal", "engine/agents", "engine/tasks", "engine/flow",
+		"engine/learning/playbook"}},
+	{"engine/stepper", []string{"engine/ace", "engine/internal", "engine/kind", "engine/temporal"}},
 	{"engine/learning", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal",
 		"engine/agents", "engine/tasks"}},
 	{"engine/workflows", []string{"engine/ace", "engine/temporal", "engine/agents", "engine/tasks",

@@ -5,10 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"acescope/engine/ace"
-	"acescope/engine/agents/session"
-	"acescope/engine/flow"
-	"acescope/engine/tasks/run"
+	"acescope/engine/kind"
 )
 
 // Frame is the state of a run at an event and what the event changed. It is immutable.
@@ -24,17 +21,7 @@ type Frame struct {
 	Changes     []Change `json:"changes"`
 	Notes       []string `json:"notes,omitempty"` // on what cannot be read
 
-	Phase        *ace.PhaseAnswer        `json:"phase,omitempty"`
-	Skills       *ace.SkillAnswer        `json:"skills,omitempty"`
-	Delta        *ace.DeltaAnswer        `json:"delta,omitempty"`
-	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"`
-	Task         *ace.TaskResult         `json:"task,omitempty"` // of an experiment, that the event completes
-	Session      *session.State          `json:"session,omitempty"`
-	Run          *run.State              `json:"run_state,omitempty"`
-	Flow         *flow.State             `json:"flow,omitempty"`
-	Plan         string                  `json:"plan,omitempty"`
-	TrajectoryID string                  `json:"trajectory_id,omitempty"`
-	BulletIDs    []string                `json:"bullet_ids,omitempty"`
+	kind.Answers
 }
 
 // Frame returns the frame at a position from 1 to Len.
@@ -42,7 +29,7 @@ func (s *Stepper) Frame(pos int) *Frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, state := s.frame(pos)
-	state.fill(f)
+	state.Answer(&f.Answers)
 	if s.About.Foreign != "" && f.Phase != nil && len(f.Phase.Steps) == 0 && f.Skills.Total == 0 {
 		f.Skills, f.Delta = nil, nil // none is recorded
 	}
@@ -57,7 +44,7 @@ func (s *Stepper) Step(pos int) *Frame {
 	return f
 }
 
-func (s *Stepper) frame(pos int) (*Frame, fold) {
+func (s *Stepper) frame(pos int) (*Frame, kind.Fold) {
 	f := &Frame{
 		Position: pos, EventID: s.EventID(pos), EventType: s.EventType(pos), At: timeOf(s.events[pos-1]),
 		Changes: []Change{}, Notes: s.notes(pos),
@@ -72,9 +59,9 @@ func (s *Stepper) frame(pos int) (*Frame, fold) {
 	if _, changed := slices.BinarySearch(s.facts, pos); !changed {
 		return f, s.seek(pos)
 	}
-	before := s.seek(pos - 1).values()
+	before := s.seek(pos - 1).Values()
 	state := s.seek(pos)
-	if changes := diffValues(before, state.values()); changes != nil {
+	if changes := diffValues(before, state.Values()); changes != nil {
 		f.Changes = changes
 	}
 	return f, state

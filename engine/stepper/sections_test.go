@@ -6,23 +6,24 @@ import (
 	"testing"
 
 	"acescope/engine/ace"
+	"acescope/engine/kind"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/temporal/replay/replaytest"
 )
 
 // wrongBooks has the bullets that the wrong task used.
-func wrongBooks() Books {
-	bullets := Bullets{
+func wrongBooks() kind.Books {
+	bullets := kind.Bullets{
 		"calc-1": {Bullet: playbook.Bullet{ID: "calc-1", Content: "Divide."},
 			Added: &playbook.Source{TaskID: "q-0"}},
 		"calc-2": {Bullet: playbook.Bullet{ID: "calc-2", Content: "Guess."}},
 	}
-	return Books{Given: bullets, Before: bullets}
+	return kind.Books{Given: bullets, Before: bullets}
 }
 
 // changedAt returns the items that an event changed, by section.
-func changedAt(s *Stepper, event int64) map[string][]Item {
-	changed := map[string][]Item{}
+func changedAt(s *Stepper, event int64) map[string][]kind.Item {
+	changed := map[string][]kind.Item{}
 	for _, section := range s.Sections(int(event), wrongBooks()) {
 		for _, i := range section.Items {
 			if i.Changed {
@@ -38,7 +39,7 @@ func eventWith(t *testing.T, s *Stepper, section, text string) int64 {
 	t.Helper()
 	for pos := 1; pos <= s.Len(); pos++ {
 		for _, i := range changedAt(s, int64(pos))[section] {
-			if strings.Contains(i.key(), text) {
+			if strings.Contains(i.Key(), text) {
 				return int64(pos)
 			}
 		}
@@ -52,19 +53,19 @@ func eventWith(t *testing.T, s *Stepper, section, text string) int64 {
 func TestSections(t *testing.T) {
 	s := New(replaytest.WrongTask(), Options{})
 	call := changedAt(s, eventWith(t, s, "Tool calls", "23076.92"))["Tool calls"]
-	want := Item{Head: "calculate", Outcome: OutcomeOK, Changed: true, Fields: []Field{
-		{Label: "arguments", Kind: FieldPayload, Text: `{"expression":"150000 / 6.5"}`},
-		{Label: "result", Kind: FieldPayload, Text: `{"value":23076.92}`}, {Label: "took", Text: "3 ms"}}}
+	want := kind.Item{Head: "calculate", Outcome: kind.OutcomeOK, Changed: true, Fields: []kind.Field{
+		{Label: "arguments", Kind: kind.FieldPayload, Text: `{"expression":"150000 / 6.5"}`},
+		{Label: "result", Kind: kind.FieldPayload, Text: `{"value":23076.92}`}, {Label: "took", Text: "3 ms"}}}
 	if len(call) != 1 || text(call[0]) != text(want) {
 		t.Errorf("%s", text(call))
 	}
 	curator := changedAt(s, eventWith(t, s, "Operations", "UPDATE"))["Operations"]
-	update := curator[slices.IndexFunc(curator, func(i Item) bool { return i.Head == string(ace.OpUpdate) })]
+	update := curator[slices.IndexFunc(curator, func(i kind.Item) bool { return i.Head == string(ace.OpUpdate) })]
 	if got := text(update.Fields); !strings.Contains(got, `"removed","text":"Divide."`) ||
 		!strings.Contains(got, `"added","text":"Divide only if`) {
 		t.Errorf("%s", got)
 	}
-	rejected := curator[slices.IndexFunc(curator, func(i Item) bool { return i.Outcome == OutcomeRejected })]
+	rejected := curator[slices.IndexFunc(curator, func(i kind.Item) bool { return i.Outcome == kind.OutcomeRejected })]
 	if !strings.Contains(text(rejected.Fields), "used by others") {
 		t.Errorf("%s", text(rejected))
 	}
@@ -77,12 +78,12 @@ func TestSections(t *testing.T) {
 		t.Errorf("the playbook is merged at event %d", at)
 	}
 	foreign := replaytest.Begin("SomebodysWorkflow")
-	if got := New(foreign.Events, Options{}).Sections(1, Books{}); got == nil || len(got) > 0 {
+	if got := New(foreign.Events, Options{}).Sections(1, kind.Books{}); got == nil || len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 	for _, name := range []string{"experiment", "session-talk", "run-completed"} {
 		other := New(replaytest.Recorded(t, name), Options{})
-		if len(other.Sections(other.Len(), Books{})) == 0 {
+		if len(other.Sections(other.Len(), kind.Books{})) == 0 {
 			t.Errorf("%s has no sections", name)
 		}
 	}
@@ -101,9 +102,9 @@ func TestTaskOfExperiment(t *testing.T) {
 			continue
 		}
 		shown++
-		want := OutcomeWrong
+		want := kind.OutcomeWrong
 		if *task.Correct {
-			want = OutcomeCorrect
+			want = kind.OutcomeCorrect
 		}
 		if len(got) != 1 || got[0].Head != task.TaskID || got[0].Outcome != want {
 			t.Errorf("event %d of task %s shows %s", pos, task.TaskID, text(got))
@@ -145,8 +146,8 @@ func TestWrongAnswer(t *testing.T) {
 	if other := New(replaytest.Recorded(t, "wrong"), Options{}); other.WrongAt() != 14 {
 		t.Errorf("the recorded run became wrong at event %d", other.WrongAt())
 	}
-	if right := New(replaytest.Recorded(t, "right"), Options{}); right.Wrong(Books{}) != nil {
-		t.Errorf("%s", text(right.Wrong(Books{})))
+	if right := New(replaytest.Recorded(t, "right"), Options{}); right.Wrong(kind.Books{}) != nil {
+		t.Errorf("%s", text(right.Wrong(kind.Books{})))
 	}
 }
 
@@ -156,6 +157,6 @@ func BenchmarkSections(b *testing.B) {
 	last := s.Len() - 40
 	b.ResetTimer()
 	for i := range b.N {
-		s.Sections(last-i%20, Books{})
+		s.Sections(last-i%20, kind.Books{})
 	}
 }

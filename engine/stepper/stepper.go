@@ -1,7 +1,5 @@
 // Package stepper steps through the folded state of a run, forward and backward, event by
-// event. It may import engine/ace, engine/internal/redact, engine/learning/playbook,
-// engine/temporal/history and the decoders of agent sessions, blueprint runs and flows; it does no
-// I/O.
+// event. The kinds of runs are in engine/kind. It does no I/O.
 //
 // Bounds: a [Stepper] holds the events and checkpoints of the fold, which share unchanged
 // parts. Any position is folded from the nearest checkpoint before it. Loss: an event that
@@ -20,6 +18,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/kind"
+	"acescope/engine/kind/kinds"
 	"acescope/engine/temporal/history"
 )
 
@@ -87,30 +87,30 @@ type Run struct {
 // mark is the state at a position.
 type mark struct {
 	at   int
-	fold fold
+	fold kind.Fold
 }
 
-func (m *mark) clone() *mark { return &mark{at: m.at, fold: m.fold.clone()} }
+func (m *mark) clone() *mark { return &mark{at: m.at, fold: m.fold.Clone()} }
 
-func (m *mark) apply(e *historypb.HistoryEvent) effect {
+func (m *mark) apply(e *historypb.HistoryEvent) kind.Effect {
 	m.at++
-	return m.fold.apply(e)
+	return m.fold.Apply(e)
 }
 
 // New folds a history from the first event to the last.
 func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 	s := &Stepper{events: events, types: o.Types, clockBack: map[int]time.Duration{}}
 	s.describe()
-	m := &mark{fold: newFold(s.About.WorkflowType)}
+	m := &mark{fold: kinds.Of(s.About.WorkflowType).New()}
 	s.checks = []*mark{m.clone()}
 	every := max(checkFacts, len(events)/maxChecks)
-	facts, bytes, phase := 0, 0, m.fold.phase()
+	facts, bytes, phase := 0, 0, m.fold.Phase()
 	var answer answerFinder
 	var clock history.Clock
 	for _, e := range events {
 		effect := m.apply(e)
 		s.index(m.at, e, effect)
-		if now := m.fold.phase(); now != phase {
+		if now := m.fold.Phase(); now != phase {
 			s.phases = append(s.phases, m.at)
 			phase = now
 		}
@@ -119,7 +119,7 @@ func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 			s.About.ClockBack++
 			s.clockBack[m.at] = back
 		}
-		if effect.changed {
+		if effect.Changed {
 			facts++
 			for _, p := range history.FoldedPayloads(e) {
 				bytes += len(p.GetData())
@@ -142,20 +142,20 @@ func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 }
 
 // index adds the position of an event to the lists of positions.
-func (s *Stepper) index(pos int, e *historypb.HistoryEvent, effect effect) {
-	if effect.foreign != nil && s.About.Foreign == "" {
-		s.About.Foreign = effect.foreign.Error()
+func (s *Stepper) index(pos int, e *historypb.HistoryEvent, effect kind.Effect) {
+	if effect.Foreign != nil && s.About.Foreign == "" {
+		s.About.Foreign = effect.Foreign.Error()
 	}
-	if effect.changed {
+	if effect.Changed {
 		s.facts = append(s.facts, pos)
-		if !effect.toolsOnly {
+		if !effect.ToolsOnly {
 			s.steps = append(s.steps, pos)
 		}
-		if effect.tool {
+		if effect.Tool {
 			s.tools = append(s.tools, pos)
 		}
 	}
-	if effect.failed || history.IsError(e) {
+	if effect.Failed || history.IsError(e) {
 		s.errors = append(s.errors, pos)
 	}
 	if e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED {
@@ -181,9 +181,9 @@ func (s *Stepper) describe() {
 }
 
 // describeEnd sets the fields of About that follow from the fold of the whole history.
-func (s *Stepper) describeEnd(end fold) {
+func (s *Stepper) describeEnd(end kind.Fold) {
 	a := &s.About
-	_, task := end.(*taskFold)
+	_, task := end.(kind.Tasker)
 	switch {
 	case task && a.WorkflowType == "":
 		a.Foreign = "the first events of the history are missing, so the state of the run is unknown; " +
@@ -193,7 +193,7 @@ func (s *Stepper) describeEnd(end fold) {
 		a.Foreign = fmt.Sprintf("workflow type %q is not part of the contract: "+
 			"only parts that fit the contract are shown", a.WorkflowType)
 	}
-	a.TaskID = end.id()
+	a.TaskID = end.ID()
 }
 
 func timeOf(e *historypb.HistoryEvent) time.Time {
@@ -271,7 +271,7 @@ func (s *Stepper) Find(id int64) (int, error) {
 }
 
 // seek returns the state at a position. The caller holds s.mu and must not keep the state.
-func (s *Stepper) seek(pos int) fold {
+func (s *Stepper) seek(pos int) kind.Fold {
 	check := s.checks[sort.Search(len(s.checks), func(i int) bool { return s.checks[i].at > pos })-1]
 	if s.cursor == nil || s.cursor.at > pos || s.cursor.at < check.at {
 		s.cursor = check.clone()
@@ -286,18 +286,8 @@ func (s *Stepper) seek(pos int) fold {
 func (s *Stepper) State(pos int) *ace.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok := s.seek(pos).(*taskFold); ok {
-		return f.state.Clone()
-	}
-	return nil
-}
-
-// Experiment returns a copy of the state of an experiment at a position, or nil for other runs.
-func (s *Stepper) Experiment(pos int) *ace.ExperimentState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f, ok := s.seek(pos).(*experimentFold); ok {
-		return f.state.Clone()
+	if task, ok := s.seek(pos).(kind.Tasker); ok {
+		return task.State().Clone()
 	}
 	return nil
 }

@@ -332,11 +332,11 @@ func TestStateIsCopy(t *testing.T) {
 	if got := text(s.Frame(s.Len()).known()); got != want {
 		t.Error("changing the copy changed the stepper")
 	}
-	if s.Experiment(1) != nil {
+	if s.Frame(1).Experiment != nil {
 		t.Error("a task has an experiment state")
 	}
 	e := New(replaytest.Recorded(t, "experiment"), Options{})
-	if e.State(1) != nil || e.Experiment(e.Len()).Progress.Status != ace.Completed {
+	if e.State(1) != nil || e.Frame(e.Len()).Experiment.Status != ace.Completed {
 		t.Error("wrong states for an experiment")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"acescope/engine/ace"
+	"acescope/engine/kind"
 )
 
 // Watch finds the changes of one value of a run. It is safe for concurrent use.
@@ -26,7 +27,7 @@ type Watch struct {
 	Expr string
 
 	s      *Stepper
-	get    func(fold) json.RawMessage
+	get    func(kind.Fold) json.RawMessage
 	events []int // ascending positions that can change the value
 	grows  bool  // the value never becomes an earlier value again
 
@@ -47,7 +48,7 @@ func (s *Stepper) Watch(expr string) (*Watch, error) {
 	w := &Watch{Expr: expr, s: s, known: map[int][]int{}, events: s.steps}
 	if strings.HasPrefix(expr, "/") {
 		keys := pointer(expr)
-		w.get = func(f fold) json.RawMessage { return pointed(f, keys) }
+		w.get = func(f kind.Fold) json.RawMessage { return pointed(f, keys) }
 		if keys[0] == "skills" || s.About.WorkflowType == ace.ExperimentWorkflow {
 			w.events = s.facts
 		}
@@ -55,14 +56,14 @@ func (s *Stepper) Watch(expr string) (*Watch, error) {
 	}
 	names := s.Names()
 	known := slices.ContainsFunc(names, func(n string) bool { return within(n, expr) })
-	if !known && slices.Contains(names, pathBullet+expr) {
-		expr = pathBullet + expr
+	if !known && slices.Contains(names, kind.PathBullet+expr) {
+		expr = kind.PathBullet + expr
 	}
-	w.get = func(f fold) json.RawMessage { return below(f.values(), expr) }
+	w.get = func(f kind.Fold) json.RawMessage { return below(f.Values(), expr) }
 	if strings.HasPrefix(expr, "skills") || s.About.WorkflowType == ace.ExperimentWorkflow {
 		w.events = s.facts
 	}
-	w.grows = expr == pathTotal
+	w.grows = expr == kind.PathTotal
 	return w, w.check(names)
 }
 
@@ -86,7 +87,7 @@ const maxNames = 40
 // check returns a [WatchError] if the run never has the value.
 func (w *Watch) check(names []string) error {
 	if slices.ContainsFunc(names, func(n string) bool {
-		return within(n, w.Expr) || n == pathBullet+w.Expr
+		return within(n, w.Expr) || n == kind.PathBullet+w.Expr
 	}) {
 		return nil
 	}
@@ -107,11 +108,11 @@ func (s *Stepper) Names() []string {
 	defer s.mu.Unlock()
 	seen := map[string]bool{}
 	list := []string{}
-	add := func(f fold) {
-		for _, v := range f.values() {
-			if !seen[v.path] {
-				seen[v.path] = true
-				list = append(list, v.path)
+	add := func(f kind.Fold) {
+		for _, v := range f.Values() {
+			if !seen[v.Path] {
+				seen[v.Path] = true
+				list = append(list, v.Path)
 			}
 		}
 	}
@@ -131,20 +132,20 @@ func within(path, expr string) bool {
 }
 
 // below returns the value at a path, or an object of the values below it, or nil.
-func below(all []value, expr string) json.RawMessage {
+func below(all []kind.Value, expr string) json.RawMessage {
 	some := map[string]any{}
 	for _, v := range all {
-		if v.path == expr {
-			return rawOf(v.v)
+		if v.Path == expr {
+			return kind.RawOf(v.V)
 		}
-		if within(v.path, expr) {
-			some[v.path[len(expr)+1:]] = v.v
+		if within(v.Path, expr) {
+			some[v.Path[len(expr)+1:]] = v.V
 		}
 	}
 	if len(some) == 0 {
 		return nil
 	}
-	return rawOf(some)
+	return kind.RawOf(some)
 }
 
 // pointer splits a JSON pointer (RFC 6901) into its keys.
@@ -157,22 +158,22 @@ func pointer(expr string) []string {
 }
 
 // pointed returns the value at a JSON pointer into the frame, or nil.
-func pointed(f fold, keys []string) json.RawMessage {
-	var frame Frame
-	f.fill(&frame)
-	raw := member(reflect.ValueOf(frame), keys[0])
+func pointed(f kind.Fold, keys []string) json.RawMessage {
+	var answers kind.Answers
+	f.Answer(&answers)
+	raw := member(reflect.ValueOf(answers), keys[0])
 	for _, key := range keys[1:] {
 		raw = child(raw, key)
 	}
 	return raw
 }
 
-// member returns the field of a frame with a JSON name, or nil if it is absent or empty.
-func member(frame reflect.Value, name string) json.RawMessage {
-	for i := range frame.NumField() {
-		tag := frame.Type().Field(i).Tag.Get("json")
-		if tag == name+",omitempty" && !frame.Field(i).IsZero() {
-			return rawOf(frame.Field(i).Interface())
+// member returns the field with a JSON name, or nil if it is absent or empty.
+func member(of reflect.Value, name string) json.RawMessage {
+	for i := range of.NumField() {
+		tag := of.Type().Field(i).Tag.Get("json")
+		if tag == name+",omitempty" && !of.Field(i).IsZero() {
+			return kind.RawOf(of.Field(i).Interface())
 		}
 	}
 	return nil

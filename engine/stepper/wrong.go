@@ -1,5 +1,10 @@
 package stepper
 
+import (
+	"acescope/engine/kind"
+	"acescope/engine/kind/task"
+)
+
 // WrongAnswer is an answer that was graded wrong, with its plan and the bullets that it used.
 type WrongAnswer struct {
 	EventID  int64        `json:"event_id"`        // of the event that produced the answer
@@ -30,14 +35,15 @@ type answerFinder struct {
 
 // look reads the answer after an event.
 func (a *answerFinder) look(m *mark) {
-	f, ok := m.fold.(*taskFold)
+	tasker, ok := m.fold.(kind.Tasker)
 	if !ok {
 		return
 	}
-	if s := f.state; s.Answer != a.answer || !a.started && s.Correct != nil {
+	s := tasker.State()
+	if s.Answer != a.answer || !a.started && s.Correct != nil {
 		a.answer, a.at, a.started = s.Answer, m.at, true
 	}
-	isBad := f.state.Correct != nil && !*f.state.Correct
+	isBad := s.Correct != nil && !*s.Correct
 	if isBad != a.isBad {
 		a.graded, a.isBad = m.at, isBad
 	}
@@ -47,7 +53,7 @@ func (a *answerFinder) look(m *mark) {
 func (s *Stepper) WrongAt() int { return s.wrong }
 
 // Wrong describes the wrong answer of a run, or returns nil.
-func (s *Stepper) Wrong(b Books) *WrongAnswer {
+func (s *Stepper) Wrong(b kind.Books) *WrongAnswer {
 	if s.wrong == 0 {
 		return nil
 	}
@@ -57,9 +63,9 @@ func (s *Stepper) Wrong(b Books) *WrongAnswer {
 	if end.Input.Label != nil {
 		w.Expected = *end.Input.Label
 	}
-	tags := tagsOf(end)
+	tags := task.Tags(end)
 	for _, id := range end.BulletIDs {
-		used := UsedBullet{ID: id, Content: b.Given.content(id), Tag: tags[id]}
+		used := UsedBullet{ID: id, Content: b.Given.Content(id), Tag: tags[id]}
 		if h := b.Given[id]; h != nil && h.Added != nil {
 			used.AddedBy = h.Added.TaskID
 		}

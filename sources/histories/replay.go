@@ -14,6 +14,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/flow"
+	"acescope/engine/kind"
 	"acescope/engine/stepper"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/replay"
@@ -32,11 +33,11 @@ type Replay struct {
 	About      stepper.Run
 	Frame      *stepper.Frame       // nil until the history is read
 	Words      string               // what the event did, in one line
-	Sections   []stepper.Section    // the state as of the event
+	Sections   []kind.Section       // the state as of the event
 	Wrong      *stepper.WrongAnswer // nil unless the answer was graded wrong
 	Known      []stepper.Change     // all values as of the event, by path
 	Calls      []StepCalls          // records of requests to models that the event refers to
-	Bullets    stepper.Bullets
+	Bullets    kind.Bullets
 	Log        *EventLog // with the spans of the run
 	Closed     bool
 	Err        string
@@ -136,7 +137,7 @@ type stepReader struct {
 
 	events  []*historypb.HistoryEvent
 	stepper *Walk // of the first events; nil before they are folded
-	books   stepper.Books
+	books   kind.Books
 	records map[string]record // of requests to models, by SHA-256
 	pos     int
 	watch   *stepper.Watch
@@ -277,7 +278,7 @@ func (r *stepReader) readBooks() {
 	})
 }
 
-func (r *stepReader) setBooks(books stepper.Books) {
+func (r *stepReader) setBooks(books kind.Books) {
 	r.stepper.Books = books
 	r.out.Bullets = books.Given
 	r.out.Wrong = r.stepper.Wrong()
@@ -328,7 +329,7 @@ func (r *stepReader) cross(runID string, forward bool) {
 	}
 	r.id.RunID, r.out.RunID = runID, runID
 	r.out.Verifying, r.out.Verdict = false, nil
-	r.events, r.stepper, r.books = events, nil, stepper.Books{}
+	r.events, r.stepper, r.books = events, nil, kind.Books{}
 	r.pos = len(events)
 	if forward {
 		r.pos = 1

@@ -6,6 +6,7 @@ import (
 
 	historypb "go.temporal.io/api/history/v1"
 
+	"acescope/engine/kind"
 	"acescope/engine/stepper"
 	"acescope/sources/cluster"
 	"acescope/sources/playbooks"
@@ -15,7 +16,7 @@ import (
 type Walk struct {
 	*stepper.Stepper
 	Log   *EventLog // with the spans of the run
-	Books stepper.Books
+	Books kind.Books
 }
 
 // NewWalk folds a history. Types names events of unknown types. Shared is the history if others read it too,
@@ -47,13 +48,13 @@ func (w *Walk) Words(pos int) string {
 }
 
 // Sections returns the state at a position.
-func (w *Walk) Sections(pos int) []stepper.Section { return w.Stepper.Sections(pos, w.Books) }
+func (w *Walk) Sections(pos int) []kind.Section { return w.Stepper.Sections(pos, w.Books) }
 
 // Wrong describes the wrong answer of the run, or returns nil.
 func (w *Walk) Wrong() *stepper.WrongAnswer { return w.Stepper.Wrong(w.Books) }
 
 // ReadBooks reads the playbook versions of a run. A version that cannot be read is nil.
-func ReadBooks(ctx context.Context, d cluster.Deps, given, before string) (b stepper.Books) {
+func ReadBooks(ctx context.Context, d cluster.Deps, given, before string) (b kind.Books) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
 	b.Given = playbooks.Bullets(ctx, d.Playbooks, given)

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"acescope/engine/ace"
+	"acescope/engine/kind"
 	"acescope/engine/stepper"
 	"acescope/sources/cluster"
 )
@@ -70,7 +71,7 @@ type pageEvent struct {
 	At, Words         string
 	Error, Wrong      bool
 	Notes             []string
-	Changed, Sections []stepper.Section
+	Changed, Sections []kind.Section
 	Calls             []StepCalls
 }
 
@@ -102,9 +103,9 @@ func (p *page) event(ctx context.Context, d cluster.Deps, pos int) pageEvent {
 	}
 	state := p.sections(w.Sections(pos))
 	for _, s := range state {
-		items := slices.DeleteFunc(slices.Clone(s.Items), func(i stepper.Item) bool { return !i.Changed })
+		items := slices.DeleteFunc(slices.Clone(s.Items), func(i kind.Item) bool { return !i.Changed })
 		if len(items) > 0 {
-			e.Changed = append(e.Changed, stepper.Section{Title: s.Title, Items: items})
+			e.Changed = append(e.Changed, kind.Section{Title: s.Title, Items: items})
 		}
 	}
 	switch {
@@ -125,7 +126,7 @@ func (p *page) event(ctx context.Context, d cluster.Deps, pos int) pageEvent {
 }
 
 // sizeOf returns the bytes of the texts of sections.
-func sizeOf(sections []stepper.Section) (n int) {
+func sizeOf(sections []kind.Section) (n int) {
 	for _, s := range sections {
 		for _, i := range s.Items {
 			for _, f := range i.Fields {
@@ -146,14 +147,14 @@ func (p *page) clean(s string) string {
 	}, stepper.Redacted(s))
 }
 
-func (p *page) sections(all []stepper.Section) []stepper.Section {
+func (p *page) sections(all []kind.Section) []kind.Section {
 	for n := range all {
 		s := &all[n]
 		s.Title, s.Remark = p.clean(s.Title), p.clean(s.Remark)
 		for i := range s.Items {
 			item := &s.Items[i]
 			item.Head, item.Bullet = p.clean(item.Head), p.clean(item.Bullet)
-			item.Outcome = stepper.Outcome(p.clean(string(item.Outcome)))
+			item.Outcome = kind.Outcome(p.clean(string(item.Outcome)))
 			for f := range item.Fields {
 				item.Fields[f].Label, item.Fields[f].Text = p.clean(item.Fields[f].Label),
 					p.clean(item.Fields[f].Text)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/kind"
 	"acescope/engine/stepper"
 	"acescope/engine/temporal/replay"
 	"acescope/theme"
@@ -97,7 +98,7 @@ func (v *pane) drawEvent(w *widget.Writer) {
 	}
 	changed := false
 	for _, s := range d.Sections {
-		items := slices.DeleteFunc(slices.Clone(s.Items), func(i stepper.Item) bool {
+		items := slices.DeleteFunc(slices.Clone(s.Items), func(i kind.Item) bool {
 			return !i.Changed
 		})
 		if len(items) == 0 {
@@ -133,7 +134,7 @@ func (v *pane) drawEvent(w *widget.Writer) {
 func (v *pane) alert() string { return " " + v.Styles.Glyphs.Failed + " " }
 
 // item writes an item, with at most most lines of each text, and records the bullet that the lines belong to.
-func (v *pane) item(w *widget.Writer, i stepper.Item, most int) {
+func (v *pane) item(w *widget.Writer, i kind.Item, most int) {
 	first := len(w.Lines)
 	mark, ink := "   ", w.S.Text
 	if i.Changed {
@@ -166,7 +167,7 @@ func (v *pane) item(w *widget.Writer, i stepper.Item, most int) {
 }
 
 // field writes a field below a mark.
-func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f stepper.Field, most int) {
+func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f kind.Field, most int) {
 	mark += widget.If(f.Label != "", text.Safe(f.Label, " ")+" ", "")
 	switch f.Kind {
 	case "error":
@@ -196,7 +197,7 @@ func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f stepper.Fie
 }
 
 // outcomeMark returns the sign, the word and the color of an outcome.
-func outcomeMark(o stepper.Outcome, s theme.Styles) theme.Mark {
+func outcomeMark(o kind.Outcome, s theme.Styles) theme.Mark {
 	m := theme.Mark{Word: text.Safe(string(o), " "), Glyph: s.Glyphs.Failed, Ink: s.Error}
 	switch o {
 	case "ok", "correct":
@@ -307,7 +308,7 @@ func (v *pane) request(w *widget.Writer, title, content string) {
 		return
 	}
 	w.Section(title, "O opens all of it")
-	v.field(w, "   ", w.S.Text, stepper.Field{Text: strings.Trim(content, "\n")}, maxRequestLines)
+	v.field(w, "   ", w.S.Text, kind.Field{Text: strings.Trim(content, "\n")}, maxRequestLines)
 }
 
 // drawChain shows the position of the run in its chain, and the keys that go to the other runs.

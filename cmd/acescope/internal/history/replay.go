@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/kind"
 	"acescope/engine/stepper"
 	"acescope/sources/histories"
 	"acescope/tui/text"
@@ -83,7 +84,7 @@ type StepLine struct {
 	Chain *cli.ChainLine `json:"chain,omitempty"`
 	stepper.Frame
 	Words    string               `json:"words"`
-	Sections []stepper.Section    `json:"sections"`
+	Sections []kind.Section       `json:"sections"`
 	Wrong    *stepper.WrongAnswer `json:"wrong_answer,omitempty"`
 }
 
@@ -226,7 +227,7 @@ func printWrong(out *cli.Lines, w *stepper.WrongAnswer) {
 }
 
 // printSections prints the state; a * marks what the event changed.
-func printSections(out *cli.Lines, sections []stepper.Section) {
+func printSections(out *cli.Lines, sections []kind.Section) {
 	for _, s := range sections {
 		out.Printf("")
 		out.Printf("%s", strings.TrimSpace(s.Title+"  "+s.Remark))

@@ -1,19 +1,23 @@
-package stepper
+// Package flow is the kind of the runs of flows.
+package flow
 
 import (
-	"fmt"
-	"strings"
-
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
 	"acescope/engine/flow"
+	"acescope/engine/kind"
 	"acescope/engine/temporal/history"
+	"fmt"
+	"strings"
 )
 
-// flowFold folds a run of a flow. Its phase is the step that changed last, so that a step by phase stops at
+// Kind is the kind.
+var Kind = kind.Kind{Type: flow.Workflow, New: func() kind.Fold { return &fold{} }}
+
+// fold folds a run of a flow. Its phase is the step that changed last, so that a step by phase stops at
 // each step.
-type flowFold struct {
+type fold struct {
 	state   flow.State
 	inputID string
 	status  ace.Status
@@ -22,26 +26,26 @@ type flowFold struct {
 	last    string // path and status of the step that changed last
 }
 
-func (f *flowFold) apply(e *historypb.HistoryEvent) (out effect) {
+func (f *fold) Apply(e *historypb.HistoryEvent) (out kind.Effect) {
 	if start := e.GetWorkflowExecutionStartedEventAttributes(); start != nil {
 		f.inputID = strings.TrimPrefix(start.GetWorkflowId(), flow.IDPrefix)
 		f.status = ace.Running
-		out.changed = true
+		out.Changed = true
 		if _, ok := flow.InputOf(e); !ok {
-			out.foreign = fmt.Errorf("the input is not that of a flow run")
+			out.Foreign = fmt.Errorf("the input is not that of a flow run")
 		}
 	}
 	if closed, ok := f.task.Closing(e); ok {
 		f.status = closed.Status
 		f.failure = closed.Failure
-		out.changed = true
+		out.Changed = true
 	}
 	operations := f.state.Operations
 	failed := f.failedSteps()
 	if f.state.ApplyEvent(e) {
-		out.changed = true
-		out.tool = f.state.Operations != operations
-		out.failed = f.failedSteps() > failed
+		out.Changed = true
+		out.Tool = f.state.Operations != operations
+		out.Failed = f.failedSteps() > failed
 		if n := len(f.state.Steps); n > 0 {
 			f.last = f.newest()
 		}
@@ -49,7 +53,7 @@ func (f *flowFold) apply(e *historypb.HistoryEvent) (out effect) {
 	return out
 }
 
-func (f *flowFold) failedSteps() (n int) {
+func (f *fold) failedSteps() (n int) {
 	for i := range f.state.Steps {
 		if f.state.Steps[i].Status == flow.StepFailed {
 			n++
@@ -59,7 +63,7 @@ func (f *flowFold) failedSteps() (n int) {
 }
 
 // newest lists the open steps with their statuses. The text changes with every step that begins or ends.
-func (f *flowFold) newest() string {
+func (f *fold) newest() string {
 	var open []string
 	for i := range f.state.Steps {
 		if s := &f.state.Steps[i]; !s.Status.Over() {
@@ -70,25 +74,25 @@ func (f *flowFold) newest() string {
 }
 
 // clone also copies the steps, because events change them in place.
-func (f *flowFold) clone() fold {
+func (f *fold) Clone() kind.Fold {
 	c := *f
 	c.state = f.state.Clone()
 	return &c
 }
 
-func (f *flowFold) id() string    { return f.inputID }
-func (f *flowFold) phase() string { return f.last }
+func (f *fold) ID() string    { return f.inputID }
+func (f *fold) Phase() string { return f.last }
 
-func (f *flowFold) fill(frame *Frame) {
-	frame.Flow = new(f.state.Clone())
+func (f *fold) Answer(a *kind.Answers) {
+	a.Flow = new(f.state.Clone())
 }
 
-func (f *flowFold) values() []value {
-	var l valueList
+func (f *fold) Values() []kind.Value {
+	var l kind.ValueList
 	s := &f.state
-	l.put("status", string(f.status))
-	l.put("operations", s.Operations)
-	l.put("dropped", s.Dropped)
+	l.Put("status", string(f.status))
+	l.Put("operations", s.Operations)
+	l.Put("dropped", s.Dropped)
 	newest := map[string]int{}
 	for i := range s.Steps {
 		newest[s.Steps[i].Path] = i
@@ -99,17 +103,21 @@ func (f *flowFold) values() []value {
 			continue // it was executed again
 		}
 		at := "step." + step.Path
-		l.put(at+".status", string(step.Status))
-		l.put(at+".detail", step.Detail)
-		l.put(at+".error", step.Error)
-		l.put(at+".done", step.Done)
+		l.Put(at+".status", string(step.Status))
+		l.Put(at+".detail", step.Detail)
+		l.Put(at+".error", step.Error)
+		l.Put(at+".done", step.Done)
 		if step.Usage != nil {
-			l.put(at+".cost_usd", step.Usage.CostUSD)
+			l.Put(at+".cost_usd", step.Usage.CostUSD)
 		}
 	}
-	l.usage(s.Usage)
+	l.Usage(s.Usage)
 	if f.failure != nil {
-		l.put("failure", strings.TrimPrefix(f.failure.Type+": "+f.failure.Message, ": "))
+		l.Put("failure", strings.TrimPrefix(f.failure.Type+": "+f.failure.Message, ": "))
 	}
-	return l.all
+	return l
+}
+
+func (f *fold) Sections(kind.Books, *historypb.HistoryEvent) []kind.Section {
+	return kind.ValueSections(f.Values())
 }
