@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	commonpb "go.temporal.io/api/common/v1"
+
 	"acescope/engine/learning/playbook"
 )
 
@@ -23,6 +25,20 @@ type Item struct {
 	Bullet  string  `json:"bullet_id,omitempty"` // the subject of the item
 	Fields  []Field `json:"fields,omitempty"`
 	Changed bool    `json:"changed,omitempty"` // whether the event changed the item
+	// Event is the newest history event about the item, 0 if no single event is about it.
+	Event int64 `json:"event_id,omitempty"`
+	Run   *Run  `json:"run,omitempty"` // the run that the item is about, such as a child workflow
+}
+
+// Run identifies a run. RunID may be empty.
+type Run struct {
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id,omitempty"`
+}
+
+// RunOf returns the run of an execution, which may be nil.
+func RunOf(e *commonpb.WorkflowExecution) Run {
+	return Run{WorkflowID: e.GetWorkflowId(), RunID: e.GetRunId()}
 }
 
 // Field is a text of an item. JSON is set for a payload; its text is the JSON.
@@ -76,7 +92,9 @@ type Books struct {
 }
 
 // Key returns a text that is equal only for equal items.
-func (i Item) Key() string { return fmt.Sprintf("%q", []any{i.Head, i.Outcome, i.Bullet, i.Fields}) }
+func (i Item) Key() string {
+	return fmt.Sprintf("%q", []any{i.Head, i.Outcome, i.Bullet, i.Fields, i.Event})
+}
 
 // Sections collects sections.
 type Sections []Section

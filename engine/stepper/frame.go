@@ -30,9 +30,6 @@ func (s *Stepper) Frame(pos int) *Frame {
 	defer s.mu.Unlock()
 	f, state := s.frame(pos)
 	state.Answer(&f.Answers)
-	if s.About.Foreign != "" && f.Phase != nil && len(f.Phase.Steps) == 0 && f.Skills.Total == 0 {
-		f.Skills, f.Delta = nil, nil // none is recorded
-	}
 	return f
 }
 

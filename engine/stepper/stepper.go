@@ -183,15 +183,9 @@ func (s *Stepper) describe() {
 // describeEnd sets the fields of About that follow from the fold of the whole history.
 func (s *Stepper) describeEnd(end kind.Fold) {
 	a := &s.About
-	_, task := end.(kind.Tasker)
-	switch {
-	case task && a.WorkflowType == "":
-		a.Foreign = "the first events of the history are missing, so the state of the run is unknown; " +
+	if a.WorkflowType == "" && a.Events > 0 {
+		a.Foreign = "the first events of the history are missing, so the state of the run is incomplete; " +
 			"export the complete history"
-		return
-	case task && a.WorkflowType != ace.TaskWorkflow:
-		a.Foreign = fmt.Sprintf("workflow type %q is not part of the contract: "+
-			"only parts that fit the contract are shown", a.WorkflowType)
 	}
 	a.TaskID = end.ID()
 }

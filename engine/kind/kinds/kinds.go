@@ -8,16 +8,17 @@ import (
 	"acescope/engine/kind/flow"
 	"acescope/engine/kind/session"
 	"acescope/engine/kind/task"
+	"acescope/engine/kind/workflow"
 )
 
 var all = []kind.Kind{task.Kind, experiment.Kind, session.Kind, blueprint.Kind, flow.Kind}
 
-// Of returns the kind of the runs of a workflow type.
+// Of returns the kind of the runs of a workflow type: [workflow.Kind] if no other kind recognizes it.
 func Of(workflowType string) kind.Kind {
 	for _, k := range all {
 		if k.Type == workflowType {
 			return k
 		}
 	}
-	return task.Kind
+	return workflow.Kind
 }
