@@ -16,6 +16,8 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/flow"
+	"acescope/engine/kind"
+	"acescope/engine/kind/kinds"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
@@ -74,6 +76,9 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		d.result, _ = history.Values(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 	}
 	w.trace.Event(e)
+	if w.state != nil {
+		w.state.Apply(e)
+	}
 	for _, c := range w.of.fold(d, e) {
 		w.line(runs.LogLine{Event: c.Event, At: c.At, Kind: c.Kind(), Text: c.Text()})
 	}
@@ -91,6 +96,9 @@ func (w *watcher) identify(e *historypb.HistoryEvent) {
 	d, a := &w.detail, e.GetWorkflowExecutionStartedEventAttributes()
 	d.Start, d.Type = e.GetEventTime().AsTime(), a.GetWorkflowType().GetName()
 	d.input, _ = history.Values(a.GetInput())
+	if k := kinds.Of(d.Type); k.Type != "" {
+		w.state = nil
+	}
 	switch d.Type {
 	case ace.ExperimentWorkflow:
 		x := &experimentRun{}
@@ -200,6 +208,9 @@ func (w *watcher) takeDirty() *histories.Detail {
 	}
 	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
 	d.Trace = w.trace.Trace()
+	if w.state != nil && len(d.Phase.Steps) == 0 && d.Calls.Len() == 0 {
+		d.Sections = w.state.Sections(kind.Books{}, nil)
+	}
 	if d.Phase.Usage == (ace.Usage{}) {
 		d.Phase.Usage = d.AgentUsage
 	}
@@ -251,6 +262,7 @@ type watcher struct {
 
 	mu           sync.Mutex
 	of           subject
+	state        kind.Fold // of a run that only its history describes, otherwise nil
 	trace        histories.TraceFolder
 	task         history.WorkflowTask
 	detail       draft
@@ -320,6 +332,7 @@ func newWatcher(link *cluster.Link, id runs.ID, show func(*histories.Detail)) *w
 			From: runs.FromHistory}},
 		file: link.Connection().Mode == cluster.ModeFile,
 	}
+	w.state = kinds.Of("").New()
 	folder := histories.NewFolder(id.WorkflowID, id.RunID)
 	folder.Each = w.trace.Fact
 	w.of = taskRun{folder}

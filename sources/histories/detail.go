@@ -14,6 +14,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/kind"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
@@ -101,6 +102,8 @@ type Detail struct {
 	// nil unless it was started from a blueprint
 	BlueprintRun *run.State  `json:"run_state,omitempty"`
 	Flow         *flows.View `json:"flow,omitempty"` // nil unless it is a run of a flow
+	// Sections describe a run whose workflow type is not one of the contract; nil for other runs.
+	Sections []kind.Section `json:"sections,omitempty"`
 
 	Trace
 	Pending []PendingActivity `json:"pending,omitempty"`

@@ -21,6 +21,9 @@ func TestOddRunRows(t *testing.T) {
 	begun.Schedule(time.Second, ace.ActivityGenerator, nil)
 	stored := historytest.New(ace.TaskWorkflow, ace.TaskInput{TaskID: "t"})
 	stored.Activity(0, time.Second, ace.ActivityGenerator, nil, historytest.Stored("s3", 81920))
+	order := historytest.New("OrderWorkflow", map[string]any{"order": 17})
+	order.Activity(0, time.Second, "charge\x1b[2J", map[string]any{"cents": 1999}, "paid")
+	order.Schedule(time.Second, "mail", nil)
 	for _, c := range []struct {
 		name      string
 		run       *historytest.Builder
@@ -37,6 +40,9 @@ func TestOddRunRows(t *testing.T) {
 			[]string{`not readable: run_generator: result: stored outside the history by the storage driver "s3"`}, nil},
 		{"another type", historytest.New("OrderWorkflow", map[string]any{"order": 17}).Close(0, "sent"),
 			[]string{`{"order":17}`, `"sent"`, "OrderWorkflow"}, []string{"generator"}},
+		{"activities of another type", order,
+			[]string{`{"order":17}`, "Activities", `charge ("cents":1999)`, "paid", "mail scheduled"},
+			[]string{"generator", "\x1b"}},
 	} {
 		d, err := detail.ReadEvents(c.run.Events)
 		if err != nil {

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -456,9 +458,11 @@ func (v *Outline) Copies() []tui.Copy { return v.nav.SelectedCopies() }
 
 func (v *Outline) Keep() map[string]string {
 	var folded []string
-	for _, s := range sections {
-		if v.Folded[s.name] {
-			folded = append(folded, s.name)
+	for _, name := range slices.Sorted(maps.Keys(v.Folded)) {
+		known := slices.ContainsFunc(sections, func(s section) bool { return s.name == name }) ||
+			slices.ContainsFunc(v.Rows, func(r listedRow) bool { return r.Section == name })
+		if v.Folded[name] && known {
+			folded = append(folded, name)
 		}
 	}
 	return map[string]string{"folded": strings.Join(folded, ",")}

@@ -93,17 +93,16 @@ func (b *lister) text(kind string, n int, r textRow) {
 func listRows(d *histories.Detail, into []listedRow, folded map[string]bool,
 	rejected []int, extra func(listedRow) []string) []listedRow {
 	b := lister{rows: into[:0], rejected: rejected, extra: extra}
-	for i := range sections {
-		s := &sections[i]
-		start := len(b.rows)
-		b.section = s.name
-		b.rows = append(b.rows, listedRow{Key: Key{s.name, "section", 0},
-			Row: sectionRow{d: d, section: s, folded: folded[s.name]}})
-		s.rows(&b, d)
+	for _, p := range partsOf(d) {
+		start, title := len(b.rows), p.title()
+		b.section = title
+		b.rows = append(b.rows, listedRow{Key: Key{title, "section", 0},
+			Row: sectionRow{d: d, part: p, folded: folded[title]}})
+		p.list(&b, d)
 		switch {
 		case len(b.rows) == start+1:
 			b.rows = b.rows[:start]
-		case folded[s.name]:
+		case folded[title]:
 			b.rows = b.rows[:start+1]
 		}
 	}
@@ -111,14 +110,25 @@ func listRows(d *histories.Detail, into []listedRow, folded map[string]bool,
 	return b.rows
 }
 
-// section is a part of the run screen.
+// part is a part of the run screen: a section of the contract, or one that the kind of the run describes.
+type part interface {
+	title() string
+	// head returns the title as drawn, and the remark beside it.
+	head(*histories.Detail, theme.Styles) (title, remark string, ink theme.Ink)
+	list(*lister, *histories.Detail)
+	pane() int                     // newest rows in the detail pane
+	inspection() func(*inspection) // what the inspector shows, nil for all rows
+}
+
+// section is a section of the contract.
 type section struct {
 	name    string
-	title   func(*histories.Detail, theme.Glyphs) string              // nil for the name
+	heading func(*histories.Detail, theme.Glyphs) string              // nil for the name
 	remark  func(*histories.Detail, theme.Styles) (string, theme.Ink) // beside the title; nil for none
 	rows    func(*lister, *histories.Detail)
 	inPane  int               // newest rows in the detail pane
 	inspect func(*inspection) // nil for all rows
+	anyKind bool              // runs of every kind have it
 }
 
 // Numbers of rows in the detail pane.
@@ -132,11 +142,11 @@ var sections = []section{
 	{name: "Approval", remark: approvalRemark, rows: approvalRows, inPane: allRows},
 	{name: "Review", remark: reviewRemark, rows: reviewRows, inPane: allRows},
 	{name: "Trouble", remark: troubleRemark, rows: troubleRows, inPane: allRows,
-		inspect: (*inspection).failure},
-	{name: "Under way", rows: pendingRows, inPane: allRows},
+		inspect: (*inspection).failure, anyKind: true},
+	{name: "Under way", rows: pendingRows, inPane: allRows, anyKind: true},
 	{name: "Progress", remark: progressRemark, rows: progressRows, inPane: allRows},
 	{name: "Not completed", remark: failedTasksRemark, rows: failedTaskRows, inPane: 5},
-	{name: "Phases", title: phasesTitle, remark: phasesRemark, rows: phaseRows, inPane: noRows,
+	{name: "Phases", heading: phasesTitle, remark: phasesRemark, rows: phaseRows, inPane: noRows,
 		inspect: (*inspection).phases},
 	{name: "Steps", remark: flowRemark, rows: flowRows, inPane: allRows},
 	{name: "Outputs", rows: outputRows, inPane: allRows},
@@ -144,20 +154,24 @@ var sections = []section{
 	{name: "Run", rows: blueprintRows, inPane: allRows},
 	{name: "Result", rows: resultRows, inPane: allRows},
 	{name: "Log", remark: logRemark, rows: logRows, inPane: noRows},
-	{name: "Lineage", remark: lineageRemark, rows: lineageRows, inPane: noRows},
+	{name: "Lineage", remark: lineageRemark, rows: lineageRows, inPane: noRows, anyKind: true},
 	{name: "Skills", remark: skillsRemark, rows: skillRows, inPane: allRows},
-	{name: "Playbook", title: deltaTitle, remark: deltaRemark, rows: operationRows, inPane: allRows},
-	{name: "Task", title: taskTitle, remark: verdictRemark, rows: taskRows, inPane: allRows},
+	{name: "Playbook", heading: deltaTitle, remark: deltaRemark, rows: operationRows, inPane: allRows},
+	{name: "Task", heading: taskTitle, remark: verdictRemark, rows: taskRows, inPane: allRows},
 	{name: "Reflection", rows: reflectionRows, inPane: allRows},
 	{name: "Tool calls", remark: callsRemark, rows: callRows, inPane: 10, inspect: (*inspection).calls},
-	{name: "About", rows: aboutRows, inPane: allRows},
+	{name: "About", rows: aboutRows, inPane: allRows, anyKind: true},
 }
 
-// head returns the title of the section and the remark beside it.
+func (s *section) title() string                       { return s.name }
+func (s *section) list(b *lister, d *histories.Detail) { s.rows(b, d) }
+func (s *section) pane() int                           { return s.inPane }
+func (s *section) inspection() func(*inspection)       { return s.inspect }
+
 func (s *section) head(d *histories.Detail, styles theme.Styles) (title, remark string, ink theme.Ink) {
 	title, ink = s.name, styles.Muted
-	if s.title != nil {
-		title = s.title(d, styles.Glyphs)
+	if s.heading != nil {
+		title = s.heading(d, styles.Glyphs)
 	}
 	if s.remark != nil {
 		remark, ink = s.remark(d, styles)
@@ -165,14 +179,14 @@ func (s *section) head(d *histories.Detail, styles theme.Styles) (title, remark 
 	return title, remark, ink
 }
 
-// write writes the heading and the newest rows of the section, each wrapped to at most most lines.
-func (s *section) write(w *widget.Writer, d *histories.Detail, newest, most int) {
-	b := lister{section: s.name}
-	s.rows(&b, d)
+// writePart writes the heading and the newest rows of a part, each wrapped to at most most lines.
+func writePart(w *widget.Writer, p part, d *histories.Detail, newest, most int) {
+	b := lister{section: p.title()}
+	p.list(&b, d)
 	if len(b.rows) == 0 {
 		return
 	}
-	title, remark, ink := s.head(d, w.S)
+	title, remark, ink := p.head(d, w.S)
 	if len(w.Lines) > 0 {
 		w.Say(w.S.Text, "")
 	}
@@ -217,13 +231,13 @@ func writePieces(w *widget.Writer, pieces []widget.Span, indent string, most int
 type sectionRow struct {
 	textRow
 	ages
-	d       *histories.Detail
-	section *section
-	folded  bool
+	part
+	d      *histories.Detail
+	folded bool
 }
 
 func (r sectionRow) Draw(l *line) {
-	title, remark, ink := r.section.head(r.d, l.S)
+	title, remark, ink := r.head(r.d, l.S)
 	l.add(l.S.Strong, title).add(ink, "  "+remark)
 	if r.folded {
 		l.add(l.S.Accent, "  (folded: l unfolds)")
@@ -231,14 +245,12 @@ func (r sectionRow) Draw(l *line) {
 }
 
 func (r sectionRow) Inspect(w *inspection) {
-	if r.section.inspect != nil {
-		r.section.inspect(w)
+	if inspect := r.inspection(); inspect != nil {
+		inspect(w)
 		return
 	}
-	r.section.write(w.Writer, r.d, allRows, allRows)
+	writePart(w.Writer, r.part, r.d, allRows, allRows)
 }
-
-func (r sectionRow) title() string { return r.section.name }
 
 // line collects the line of a row, unpainted: the selected row is painted in one ink.
 type line struct {

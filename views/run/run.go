@@ -151,9 +151,9 @@ func (v *run) build(d *histories.Detail, now time.Time) []string {
 	doc := &v.doc
 	if second := now.Unix(); doc.Of != d || doc.Width != v.Width || doc.Second != second {
 		w := &widget.Writer{Doc: doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}
-		for i := range sections {
-			if s := &sections[i]; s.inPane != noRows {
-				s.write(w, d, s.inPane, maxPaneLines)
+		for _, p := range partsOf(d) {
+			if p.pane() != noRows {
+				writePart(w, p, d, p.pane(), maxPaneLines)
 			}
 		}
 		doc.Of, doc.Width, doc.Second, doc.Lines = d, v.Width, second, w.Lines

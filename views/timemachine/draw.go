@@ -143,7 +143,7 @@ func (v *pane) item(w *widget.Writer, i kind.Item, most int) {
 	if i.Head != "" || i.Outcome != "" {
 		l := w.Line().Add(ink, mark)
 		if i.Outcome != "" {
-			m := outcomeMark(i.Outcome, w.S)
+			m := console.OutcomeMark(i.Outcome, w.S)
 			l.Add(m.Ink, m.Glyph+" ").Add(ink, text.Safe(i.Head, " ")).Add(m.Ink, " "+m.Word)
 		} else {
 			l.Add(w.S.Accent, text.Safe(i.Head, " "))
@@ -194,28 +194,6 @@ func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f kind.Field,
 		w.Lines = w.Lines[:first+most]
 		w.Say(w.S.Muted, text.Spaces(5)+w.S.Glyphs.Ellipsis+" and "+ace.Count(rest, "line"))
 	}
-}
-
-// outcomeMark returns the sign, the word and the color of an outcome.
-func outcomeMark(o kind.Outcome, s theme.Styles) theme.Mark {
-	m := theme.Mark{Word: text.Safe(string(o), " "), Glyph: s.Glyphs.Failed, Ink: s.Error}
-	switch o {
-	case "ok", "correct":
-		m.Glyph, m.Ink = s.Glyphs.Success, s.Success
-	case "proposed":
-		m.Glyph, m.Ink = s.Glyphs.Pending, s.Muted
-	case "accepted":
-		m.Glyph, m.Ink = s.Glyphs.Added, s.Added
-	case "wrong":
-		m.Glyph = s.Glyphs.Wrong
-	case "denied":
-		m.Glyph, m.Ink = s.Glyphs.Canceled, s.Warning
-	case "pending":
-		m.Glyph, m.Ink = s.Glyphs.Running, s.Running
-	case "rejected", "ignored", "unparsable", "unmerged":
-		m.Glyph, m.Ink = s.Glyphs.Rejected, s.Muted
-	}
-	return m
 }
 
 // wrongAnswer shows a wrong answer beside the label, and the plan beside the bullets that were used.

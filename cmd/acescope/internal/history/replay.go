@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -210,7 +209,7 @@ func (l StepLine) print(out *cli.Lines) {
 	if l.Wrong != nil {
 		printWrong(out, l.Wrong)
 	}
-	printSections(out, l.Sections)
+	out.Sections(l.Sections, 0)
 }
 
 // printWrong prints the origin of a wrong answer, unless the sections show it.
@@ -227,28 +226,6 @@ func printWrong(out *cli.Lines, w *stepper.WrongAnswer) {
 }
 
 // printSections prints the state; a * marks what the event changed.
-func printSections(out *cli.Lines, sections []kind.Section) {
-	for _, s := range sections {
-		out.Printf("")
-		out.Printf("%s", strings.TrimSpace(s.Title+"  "+s.Remark))
-		for _, i := range s.Items {
-			mark := "  "
-			if i.Changed {
-				mark = "* "
-			}
-			indent := "  "
-			if head := strings.TrimSpace(i.Head + " " + string(i.Outcome)); head != "" {
-				out.Printf("%s%s", mark, head)
-				mark, indent = "    ", "    "
-			}
-			for _, f := range i.Fields {
-				out.Printf("%s%s", mark, strings.TrimSpace(f.Label+" "+f.Text))
-				mark = indent
-			}
-		}
-	}
-}
-
 func stepAll(out *cli.Lines, ctx context.Context, s *histories.Walk) error {
 	for pos := 1; pos <= s.Len(); pos++ {
 		if ctx.Err() != nil {

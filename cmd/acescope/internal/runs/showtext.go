@@ -48,6 +48,8 @@ func WriteRun(a *cli.App, d *histories.Detail) error {
 		p.blueprintRun(d.BlueprintRun)
 	case d.Flow != nil:
 		p.flow(l.TaskID, d.Flow)
+	case d.Sections != nil:
+		p.Sections(d.Sections, 10)
 	default:
 		p.phases(d)
 		p.usage(d)
