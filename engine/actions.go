@@ -57,7 +57,8 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 		return "", fmt.Errorf("start %s: %w", id, err)
 	}
 	o.TaskQueue = e.TaskQueue
-	o.WorkflowIDReusePolicy = cmp.Or(o.WorkflowIDReusePolicy, enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
+	o.WorkflowIDReusePolicy = cmp.Or(o.WorkflowIDReusePolicy,
+		enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
 	o.WorkflowExecutionErrorWhenAlreadyStarted = true
 	run, err := e.Client.ExecuteWorkflow(ctx, o, kind, in)
 	if isError[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
@@ -84,7 +85,8 @@ func (e *Engine) renew(ctx context.Context, in any) error {
 		if err == nil {
 			err = e.Books.Renew(ctx, string(m[1]))
 		}
-		if errors.Is(err, playbook.ErrNotFound) { // on the machine of a worker, or nowhere, which the run reports
+		// on the machine of a worker, or nowhere, which the run reports
+		if errors.Is(err, playbook.ErrNotFound) {
 			err = nil
 		}
 	}

@@ -27,7 +27,9 @@ func errand(ctx workflow.Context) error {
 		HeartbeatTimeout: 10 * time.Second,
 		RetryPolicy:      &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond}})
 	stage := "starts"
-	if err := workflow.SetQueryHandler(ctx, "stage", func() (string, error) { return stage, nil }); err != nil {
+	if err := workflow.SetQueryHandler(ctx, "stage", func() (string, error) {
+		return stage, nil
+	}); err != nil {
 		return err
 	}
 	if err := workflow.ExecuteActivity(ctx, "beat").Get(ctx, nil); err != nil {

@@ -187,7 +187,8 @@ func (s *historyScan) pending(ctx context.Context, run *commonpb.WorkflowExecuti
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w: the pending steps of %s cannot be read: %w", ErrKeepAll, run.GetWorkflowId(), err)
+		return fmt.Errorf("%w: the pending steps of %s cannot be read: %w", ErrKeepAll, run.GetWorkflowId(),
+			err)
 	}
 	for _, a := range d.GetPendingActivities() {
 		if err := readable(a.GetHeartbeatDetails(), "a heartbeat of "+run.GetWorkflowId()); err != nil {

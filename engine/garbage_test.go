@@ -211,7 +211,8 @@ func TestStartRenews(t *testing.T) {
 	for _, name := range []string{"artifacts/" + text.SHA256[:2] + "/" + text.SHA256,
 		"artifacts/" + prompt.SHA256[:2] + "/" + prompt.SHA256,
 		"playbooks/books/" + hash[:2] + "/" + hash + ".json"} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || time.Since(info.ModTime()) > time.Hour {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil ||
+			time.Since(info.ModTime()) > time.Hour {
 			t.Errorf("%s was not renewed: %v", name, err)
 		}
 	}

@@ -217,8 +217,9 @@ func same(a, b []float64) bool {
 // madeSeries returns a series of tasks with correct (R), wrong (W) or no (-) verdicts, in the order of the
 // data set.
 func madeSeries(name, data, verdicts string) *experiments.Series {
-	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Status: ace.Completed,
-		Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
+	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart,
+		Status: ace.Completed,
+		Input:  ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
 	for i, r := range verdicts {
 		v := map[rune]ace.Verdict{'R': ace.Correct, 'W': ace.Wrong, '-': ace.Unlabeled}[r]
 		s.Tasks = append(s.Tasks, experiments.Task{
@@ -514,7 +515,7 @@ func TestSeriesIsBounded(t *testing.T) {
 	}
 }
 
-// A test compares only experiments with final results: otherwise the comparison says which has none.
+// A test compares only experiments with final results: otherwise it says which result is not final.
 func TestNoVerdict(t *testing.T) {
 	made := func(name string) *experiments.Series {
 		s := madeSeries(name, "data", "RRRRRRRR")
@@ -576,7 +577,8 @@ func TestNoVerdict(t *testing.T) {
 func TestFailedItems(t *testing.T) {
 	a := ace.EvalResult{Tasks: 9, Correct: 1, Wrong: []int{2, 3, 4, 5, 6, 7},
 		FailedItems: ace.FailedItems{Failed: 2, List: []int{0, 1}}}
-	b := ace.EvalResult{Tasks: 9, Correct: 7, Wrong: []int{0}, FailedItems: ace.FailedItems{Failed: 1, List: []int{7}}}
+	b := ace.EvalResult{Tasks: 9, Correct: 7, Wrong: []int{0}, FailedItems: ace.FailedItems{Failed: 1,
+		List: []int{7}}}
 	l := experiments.Between(a, b)
 	if l == nil || l.Pairs != 6 || l.CorrectA != 1 || l.CorrectB != 6 || l.Failed != 3 ||
 		l.Change() != "5 fixed, 0 broken of 6 (3 failed): not distinguishable (p 0.062)" {

@@ -27,7 +27,8 @@ func clientOf(t *testing.T, all ...*historytest.Builder) client.Client {
 		if err := historyfile.Write(&text, b.Events); err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, offline.Source{Name: fmt.Sprint(i, ".json"), Open: func() (io.ReadCloser, error) {
+		files = append(files, offline.Source{Name: fmt.Sprint(i, ".json"), Open: func() (io.ReadCloser,
+			error) {
 			return io.NopCloser(&text), nil
 		}})
 	}
@@ -76,8 +77,8 @@ func TestLineageOfForeignResults(t *testing.T) {
 	}
 }
 
-// The lineage of a chain has the result of each run, without waiting for the runs that continue it. What a long
-// chain leaves out is counted.
+// The lineage of a chain has the result of each run, without waiting for the runs that continue it. What a
+// long chain leaves out is counted.
 func TestLineageOfAChain(t *testing.T) {
 	const runs = 1203
 	var all []*historytest.Builder

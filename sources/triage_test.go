@@ -196,7 +196,8 @@ func TestEndingOf(t *testing.T) {
 			Failure: &failurepb.Failure{Message: "activity error", Cause: cause,
 				FailureInfo: &failurepb.Failure_ActivityFailureInfo{
 					ActivityFailureInfo: &failurepb.ActivityFailureInfo{ActivityType: &commonpb.ActivityType{Name: "run_curator"}}}}}}}
-	if e := triage.EndingOf(failed, runspkg.Run{}, history.WorkflowTask{}); e.Activity != "run_curator" || e.Failure.Type != "Boom" ||
+	if e := triage.EndingOf(failed, runspkg.Run{}, history.WorkflowTask{}); e.Activity != "run_curator" ||
+		e.Failure.Type != "Boom" ||
 		e.Failure.Message != "boom" {
 		t.Errorf("%+v", e)
 	}

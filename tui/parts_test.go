@@ -62,7 +62,8 @@ func TestEditedTextIsSafe(t *testing.T) {
 	}
 	s := theme.FromEnv(true, func(string) string { return "" })
 
-	f := newForm(Form{Title: shown + before, Fields: []Field{{Label: "x", Hint: before + after, Value: before + after},
+	f := newForm(Form{Title: shown + before, Fields: []Field{{Label: "x", Hint: before + after,
+		Value: before + after},
 		{Label: "y", Value: before + after}}}, nil, s)
 	f.inputs[0].SetCursor(utf8.RuneCountInString(before))
 	_, start := f.draw(80, 20)
@@ -78,7 +79,8 @@ func TestEditedTextIsSafe(t *testing.T) {
 	}
 
 	value := "one\u200d\n" + before + after + "\ntwo"
-	p := prompts{open: newPrompt(Prompt{Label: "to\u202e", Hint: after, Lines: true, Value: value}, nil, s, 80)}
+	p := prompts{open: newPrompt(Prompt{Label: "to\u202e", Hint: after, Lines: true, Value: value}, nil, s,
+		80)}
 	p.open.input.CursorUp()
 	p.open.input.SetCursorColumn(utf8.RuneCountInString(before))
 	p.layout(80)

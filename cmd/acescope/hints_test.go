@@ -27,7 +27,8 @@ var (
 // run, has as many arguments as the command takes.
 func TestHints(t *testing.T) {
 	found := 0
-	for _, dir := range []string{"../../cmd/acescope", "../../sources", "../../views", "../../tui", "../../engine"} {
+	for _, dir := range []string{"../../cmd/acescope", "../../sources", "../../views", "../../tui",
+		"../../engine"} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err

@@ -181,7 +181,8 @@ func TestNoCommandControlsTheTerminal(t *testing.T) {
 				shown += h.run(t, append(args, "--json")...)
 			}
 			if strings.Contains(shown, visible) == c.silent {
-				t.Errorf("%q shows foreign text: %v, want %v; the output is %q", args, c.silent, !c.silent, shown)
+				t.Errorf("%q shows foreign text: %v, want %v; the output is %q", args, c.silent, !c.silent,
+					shown)
 			}
 		}
 	}
@@ -285,8 +286,9 @@ func newHostileData(t *testing.T) hostileData {
 		"config/acescope/config.toml": fmt.Sprintf(
 			"[providers.local]\nbase_url = %q\nmodel = %q\napi_key_env = \"STUB_KEY\"\n",
 			model.URL+"/v1", "m-EVIL\u202e"),
-		"tasks.jsonl": strings.Repeat(fmt.Sprintf("{\"question\":%[1]s,\"target\":%[1]s}\n", quoted(hostile)), 2),
-		"book.json":   book, "other.json": strings.ReplaceAll(book, "EVIL", "EVIL 2"),
+		"tasks.jsonl": strings.Repeat(fmt.Sprintf("{\"question\":%[1]s,\"target\":%[1]s}\n", quoted(hostile)),
+			2),
+		"book.json": book, "other.json": strings.ReplaceAll(book, "EVIL", "EVIL 2"),
 		"prompt.md": "{{playbook}} EVIL\u202e\u200b", "evil.log": torn + "\n",
 		"agents/evil/agent.json": fmt.Sprintf(
 			`{"name":"evil","description":%s,"type":"deterministic","shell":true,"command":%s}`,
@@ -320,7 +322,8 @@ func newHostileData(t *testing.T) hostileData {
 	h.run(t, "phase-prompt", "set", "generator/evil", "prompt.md")
 	h.run(t, "agent", "start", "evil", "--parameters", "{}", "--run-id", "evil-run")
 	h.run(t, "flow", "run", "./evil.yaml", "--id", "evil-flow")
-	h.run(t, "session", "start", "--id", "evil-session", "--dir", work, "--name", hostile, "--prompt", hostile)
+	h.run(t, "session", "start", "--id", "evil-session", "--dir", work, "--name", hostile, "--prompt",
+		hostile)
 	h.run(t, "session", "send", "evil-session", hostile, "--wait")
 	return h
 }
@@ -342,8 +345,10 @@ func (h hostileData) foreignWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Stop()
-	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: hostile, TaskQueue: "evil",
-		Memo: map[string]any{"note": hostile}, StaticSummary: hostile, StaticDetails: hostile}, hostile, hostile)
+	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: hostile,
+		TaskQueue: "evil",
+		Memo:      map[string]any{"note": hostile}, StaticSummary: hostile, StaticDetails: hostile}, hostile,
+		hostile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,11 +56,11 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// moody answers 1, and refuses the first two requests about a colour.
+// moody answers 1, and refuses the first two requests about a color.
 func moody() func(llmtest.Request) llmtest.Reply {
 	var refused atomic.Int32
 	return func(r llmtest.Request) llmtest.Reply {
-		if strings.Contains(r.Last(), "colour") && refused.Add(1) <= 2 {
+		if strings.Contains(r.Last(), "color") && refused.Add(1) <= 2 {
 			return llmtest.Reply{Text: "No.", Stop: "refusal"}
 		}
 		return llmtest.Reply{Text: `{"reasoning": "r", "final_answer": "1", "key_insight": "none", "operations": []}`}

@@ -50,7 +50,8 @@ func TestStorm(t *testing.T) {
 		_ = alone.command(0, "run", "--dataset", set, "--experiment", "k", "--json").Run()
 		return alone.learned()
 	})
-	for name, newStorm := range map[string]func(*testing.T) *storm{"directory": onDirectory, "store": onStore} {
+	for name, newStorm := range map[string]func(*testing.T) *storm{"directory": onDirectory,
+		"store": onStore} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := newStorm(t).run(set, kills, rand.New(rand.NewPCG(uint64(seed), 0)))

@@ -24,8 +24,8 @@ type EvaluateInput struct {
 	Prompts Prompts           `json:"prompts,omitempty"` // see Protocol
 	// NoSkills leaves out the skills phase.
 	NoSkills bool `json:"no_skills,omitempty"`
-	// Answered is an artifact with items that an earlier run has answered, see [EvaluationPlan]. Those without
-	// an error are not answered again.
+	// Answered is an artifact with items that an earlier run has answered, see [EvaluationPlan]. Those
+	// without an error are not answered again.
 	Answered *Ref `json:"answered,omitempty"`
 	// Task.Budget bounds the usage of all items. Those that would exceed it are not answered.
 }
@@ -136,7 +136,8 @@ type EvalItem struct {
 	DurationMS float64      `json:"duration_ms"`
 	Calls      *CallLog     `json:"model_calls,omitempty"`
 	Trial      int          `json:"trial,omitempty"` // of an ablation's round, from 1
-	Error      string       `json:"error,omitempty"` // why there is no verdict: the answer or its grading failed
+	// why there is no verdict: the answer or its grading failed
+	Error string `json:"error,omitempty"`
 	// Reused is set if an earlier run gave the answer, and has its usage.
 	Reused bool `json:"reused,omitempty"`
 }
@@ -211,7 +212,8 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 	}
 	wanted := s.Input.KeepBest || s.Input.Patience > 0
 	best := s.Progress.Best
-	if wanted && t.Labeled() > 0 && (best == nil || t.AtLeast() > s.Progress.Eval[best.Evaluation].AtLeast()) {
+	if wanted && t.Labeled() > 0 && (best == nil ||
+		t.AtLeast() > s.Progress.Eval[best.Evaluation].AtLeast()) {
 		s.Progress.Best = &Best{Evaluation: len(s.Progress.Eval) - 1, Playbook: t.Playbook,
 			Accuracy: t.Accuracy}
 	}
@@ -232,8 +234,8 @@ func (s *ExperimentState) OpenEval() *EvalResult {
 	return &e
 }
 
-// FailedItems returns the failed tasks of the newest evaluation or round of trials, and the number of answered
-// tasks and of all.
+// FailedItems returns the failed tasks of the newest evaluation or round of trials, and the number of
+// answered tasks and of all.
 func (s *ExperimentState) FailedItems() (failed FailedItems, answered, all int) {
 	if a := s.Progress.Ablation; a != nil && len(a.Rounds) > 0 {
 		r := &a.Rounds[len(a.Rounds)-1]

@@ -383,7 +383,8 @@ func (p *ExperimentProgress) Failed() (failed, closed int) {
 	return failed, closed
 }
 
-// TooManyFailed reports whether so many of all tasks failed that the experiment fails, or all that are closed.
+// TooManyFailed reports whether so many of all tasks failed that the experiment fails, or all that are
+// closed.
 func (b ExperimentBounds) TooManyFailed(failed, closed, all int) bool {
 	return b.MaxFailed != nil && failed > 0 &&
 		(failed == closed || float64(failed) > *b.MaxFailed*float64(all))

@@ -92,7 +92,8 @@ func (e *evaluator) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Eva
 			switch {
 			case known:
 			case down != "":
-				item = ace.EvalItem{Index: next.task.Index, Label: next.task.Label, Trial: next.trial, Error: down}
+				item = ace.EvalItem{Index: next.task.Index, Label: next.task.Label, Trial: next.trial,
+					Error: down}
 			default:
 				item, err = e.evaluateTask(ctx, in, next)
 			}

@@ -39,7 +39,8 @@ func (c *counting) Generate(context.Context, ace.GeneratorInput, *playbook.Playb
 	error) {
 	c.asked++
 	if c.asked == c.failAt && c.failed != nil {
-		return ace.GeneratorResult{Plan: "try", StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 1}}}, c.failed
+		return ace.GeneratorResult{Plan: "try",
+			StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 1}}}, c.failed
 	}
 	if c.asked == c.failAt {
 		return ace.GeneratorResult{}, errors.New("away")
@@ -119,8 +120,8 @@ func TestEvaluateResumes(t *testing.T) {
 	}
 }
 
-// An item that fails for good spoils no other: it is named, and neither correct nor wrong. A second evaluation
-// answers only this item.
+// An item that fails for good spoils no other: it is named, and neither correct nor wrong. A second
+// evaluation answers only this item.
 func TestEvaluateFailedItem(t *testing.T) {
 	store, err := artifact.Open(t.TempDir())
 	if err != nil {
@@ -130,7 +131,8 @@ func TestEvaluateFailedItem(t *testing.T) {
 	c := &counting{store: store, failAt: 2, failed: refused}
 	r, items, err := c.evaluate(t, t.TempDir(), nil)
 	want := ace.FailedItems{Failed: 1, List: []int{1}, Why: "the model refused"}
-	if err != nil || c.asked != 3 || r.Tasks != 3 || r.Correct != 2 || r.Unlabeled != 0 || len(r.Wrong) != 0 ||
+	if err != nil || c.asked != 3 || r.Tasks != 3 || r.Correct != 2 || r.Unlabeled != 0 ||
+		len(r.Wrong) != 0 ||
 		!reflect.DeepEqual(r.FailedItems, want) || r.Usage.InputTokens != 3 {
 		t.Errorf("asked %d times: %+v, %v", c.asked, r, err)
 	}
@@ -139,7 +141,8 @@ func TestEvaluateFailedItem(t *testing.T) {
 	}
 	again := &counting{store: store, answered: r.Items}
 	r, items, err = again.evaluate(t, t.TempDir(), nil)
-	if err != nil || again.asked != 1 || r.Tasks != 3 || r.Correct != 2 || len(r.Wrong) != 1 || r.Failed != 0 ||
+	if err != nil || again.asked != 1 || r.Tasks != 3 || r.Correct != 2 || len(r.Wrong) != 1 ||
+		r.Failed != 0 ||
 		r.Usage.InputTokens != 1 || !items[0].Reused || items[1].Reused || items[1].Answer != "1" {
 		t.Errorf("asked %d times: %+v, %+v, %v", again.asked, r, items, err)
 	}

@@ -1,5 +1,5 @@
-// Package kind says what a kind of run is: how it is recognized, how its events change its state, and how that
-// state is described. Each kind has a package below this one; engine/kind/kinds lists them. Screens and
+// Package kind says what a kind of run is: how it is recognized, how its events change its state, and how
+// that state is described. Each kind has a package below this one; engine/kind/kinds lists them. Screens and
 // commands draw what a [Fold] describes and do not ask which kind a run is.
 //
 // The package does no I/O and starts no goroutine.
@@ -16,7 +16,8 @@ import (
 
 // Kind is a kind of run.
 type Kind struct {
-	// Type is the workflow type of the runs, or "" for the kind of all workflows that no other kind recognizes.
+	// Type is the workflow type of the runs, or "" for the kind of all workflows that no other kind
+	// recognizes.
 	Type string
 	// New returns the state before the first event.
 	New func() Fold

@@ -55,17 +55,20 @@ func TestSections(t *testing.T) {
 	call := changedAt(s, eventWith(t, s, "Tool calls", "23076.92"))["Tool calls"]
 	want := kind.Item{Head: "calculate", Outcome: kind.OutcomeOK, Changed: true, Fields: []kind.Field{
 		{Label: "arguments", Kind: kind.FieldPayload, Text: `{"expression":"150000 / 6.5"}`},
-		{Label: "result", Kind: kind.FieldPayload, Text: `{"value":23076.92}`}, {Label: "took", Text: "3 ms"}}}
+		{Label: "result", Kind: kind.FieldPayload, Text: `{"value":23076.92}`}, {Label: "took",
+			Text: "3 ms"}}}
 	if len(call) != 1 || text(call[0]) != text(want) {
 		t.Errorf("%s", text(call))
 	}
 	curator := changedAt(s, eventWith(t, s, "Operations", "UPDATE"))["Operations"]
-	update := curator[slices.IndexFunc(curator, func(i kind.Item) bool { return i.Head == string(ace.OpUpdate) })]
+	update := curator[slices.IndexFunc(curator,
+		func(i kind.Item) bool { return i.Head == string(ace.OpUpdate) })]
 	if got := text(update.Fields); !strings.Contains(got, `"removed","text":"Divide."`) ||
 		!strings.Contains(got, `"added","text":"Divide only if`) {
 		t.Errorf("%s", got)
 	}
-	rejected := curator[slices.IndexFunc(curator, func(i kind.Item) bool { return i.Outcome == kind.OutcomeRejected })]
+	rejected := curator[slices.IndexFunc(curator,
+		func(i kind.Item) bool { return i.Outcome == kind.OutcomeRejected })]
 	if !strings.Contains(text(rejected.Fields), "used by others") {
 		t.Errorf("%s", text(rejected))
 	}

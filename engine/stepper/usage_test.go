@@ -10,8 +10,8 @@ import (
 	"acescope/engine/temporal/replay/replaytest"
 )
 
-// A run of another program, whose calls are not read, has neither usage nor a number of tool calls. A recorded
-// cost of 0 stays.
+// A run of another program, whose calls are not read, has neither usage nor a number of tool calls. A
+// recorded cost of 0 stays.
 func TestUnrecordedUsage(t *testing.T) {
 	m := replaytest.Begin("Desk")
 	m.Done(m.Activity(m.Task(), "invoke_model"),

@@ -10,21 +10,23 @@ import (
 	"acescope/engine/ace"
 )
 
-// Failed items of an evaluation do not fail the experiment, unless more than MaxFailed of the items failed, or
-// all so far. Only the first evaluation reuses what an earlier run has answered.
+// Failed items of an evaluation do not fail the experiment, unless more than MaxFailed of the items failed,
+// or all so far. Only the first evaluation reuses what an earlier run has answered.
 func TestFailedItems(t *testing.T) {
 	for _, c := range []struct {
 		failed int // of each part
 		share  float64
 		want   string // in the error, "" if it completes
 	}{
-		{1, 0.5, ""}, {12, 0.5, ""}, {13, 0.5, ""}, {25, 0.99, "25 of 25 evaluation items failed; at most 99% may fail"},
+		{1, 0.5, ""}, {12, 0.5, ""}, {13, 0.5, ""}, {25, 0.99,
+			"25 of 25 evaluation items failed; at most 99% may fail"},
 		{13, 0.2, "26 of 50 evaluation items failed; at most 20% may fail; item 1: refused"},
 	} {
 		s := newStage(right)
 		var mu sync.Mutex
 		var answered []int
-		register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+		register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult,
+			error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if in.Answered != nil {

@@ -92,7 +92,7 @@ func (p Pages) Backward(ctx context.Context, size int, token []byte) ([]*history
 // lastEvents bounds the newest events that tell the state of a workflow task.
 const lastEvents = 50
 
-// LastTask returns the newest event of a run, nil if there is none, and the state of its workflow task after
+// LastTask returns the newest event of a run, or nil, and the state of its workflow task after
 // it, from its newest events.
 func (p Pages) LastTask(ctx context.Context) (*historypb.HistoryEvent, history.WorkflowTask, error) {
 	var task history.WorkflowTask
@@ -104,8 +104,8 @@ func (p Pages) LastTask(ctx context.Context) (*historypb.HistoryEvent, history.W
 	return last, task, err
 }
 
-// Describe returns the server's description of the run. The pending activities include a workflow task that fails
-// or waits, see [history.WorkflowTask.Pending].
+// Describe returns the server's description of the run. The pending activities include a workflow task that
+// fails or waits, see [history.WorkflowTask.Pending].
 func (p Pages) Describe(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	d, err := p.C.DescribeWorkflowExecution(ctx, p.WorkflowID, p.RunID)
 	if err != nil {

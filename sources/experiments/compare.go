@@ -355,7 +355,9 @@ func compareEval(a, b *Series) *EvalComparison {
 // common returns an evaluation without the items that failed in another one on the same data set. It returns
 // false if they cannot be told from the others.
 func common(e, other ace.EvalResult) (ace.EvalResult, bool) {
-	gone := slices.DeleteFunc(slices.Clone(other.List), func(i int) bool { return slices.Contains(e.List, i) })
+	gone := slices.DeleteFunc(slices.Clone(other.List), func(i int) bool {
+		return slices.Contains(e.List, i)
+	})
 	if len(gone) == 0 {
 		return e, other.Failed == len(other.List)
 	}

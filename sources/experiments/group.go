@@ -148,7 +148,8 @@ type BandDifference struct {
 
 // unfinished says how many repeats have a final result, or "" if all have one.
 func (g *Group) unfinished() string {
-	open := len(slices.DeleteFunc(slices.Clone(g.Repeats), func(s *Series) bool { return s.Unfinished() == "" }))
+	open := len(slices.DeleteFunc(slices.Clone(g.Repeats),
+		func(s *Series) bool { return s.Unfinished() == "" }))
 	if done := len(g.Repeats) - open; done < g.Planned {
 		return fmt.Sprintf("has finished %d of %s", done, ace.Count(g.Planned, "repeat"))
 	}

@@ -177,7 +177,8 @@ func Learned(p *ace.ExperimentProgress) *Paired {
 	return Between(list[0], list[len(list)-1])
 }
 
-// Between compares two evaluations of one experiment. It returns nil unless both are complete and have labels.
+// Between compares two evaluations of one experiment. It returns nil unless both are complete and have
+// labels.
 func Between(first, last ace.EvalResult) *Paired {
 	if first.Incomplete || last.Incomplete {
 		return nil

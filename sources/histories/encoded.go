@@ -14,8 +14,8 @@ import (
 const MaxEncoded = 50
 
 // EncodedPayload is a payload of an unknown encoding, such as an encrypted or compressed one, which needs a
-// codec server, or one that is stored outside the history. Reason is why the codec server in use could not decode
-// it, "" without a codec server.
+// codec server, or one that is stored outside the history. Reason is why the codec server in use could not
+// decode it, "" without a codec server.
 type EncodedPayload struct {
 	Event    int64  `json:"event_id"`
 	What     string `json:"what"` // input, signal NAME, result of ACTIVITY, result

@@ -89,8 +89,8 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 }
 
 // step returns the change of an event that ends a step without success: an activity, a child workflow or
-// another operation, of any worker, whether or not it fails the run; or the first failure in a row of workflow
-// tasks.
+// another operation, of any worker, whether or not it fails the run; or the first failure in a row of
+// workflow tasks.
 func (f *Folder) step(e *historypb.HistoryEvent) []Change {
 	if f.task.Apply(e) {
 		failure := history.FailureOf(f.task.Failure)

@@ -139,8 +139,8 @@ func ReadLineage(ctx context.Context, c client.Client, namespace, workflowID str
 }
 
 // readResets finds which run of a workflow id was reset from which. The server names the newest reset of each
-// run. It asks nothing if the workflow id has one run, or if all runs are known. It returns the number of runs
-// beyond maxLineageOutcomes.
+// run. It asks nothing if the workflow id has one run, or if all runs are known. It returns the number of
+// runs beyond maxLineageOutcomes.
 func readResets(ctx context.Context, c client.Client, runs []runspkg.Run, before *LineageTree) (unread int,
 	err error) {
 	under := map[string][]*runspkg.Run{}

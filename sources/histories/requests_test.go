@@ -27,8 +27,8 @@ func requestOf(update string) *updatepb.Request {
 
 var other = &commonpb.WorkflowExecution{WorkflowId: "other"}
 
-// eventsAfter returns the events of a run of another program that end with an event per attributes. The first of
-// them has ID 5.
+// eventsAfter returns the events of a run of another program that end with an event per attributes. The first
+// of them has ID 5.
 func eventsAfter(all ...proto.Message) []*historypb.HistoryEvent {
 	b := historytest.New("Elsewhere", nil)
 	for _, attributes := range all {
@@ -115,7 +115,8 @@ func TestSpansOfRequests(t *testing.T) {
 		l := NewEventLog("w", "r", eventsAfter(c.events...), historytest.Start)
 		var spans []string
 		for _, s := range l.Spans {
-			spans = append(spans, strings.TrimSpace(fmt.Sprintf("%s %s %s%s", s.Name, s.State, s.Error, s.Note)))
+			spans = append(spans, strings.TrimSpace(fmt.Sprintf("%s %s %s%s", s.Name, s.State, s.Error,
+				s.Note)))
 		}
 		if !slices.Contains(spans, c.want) {
 			t.Errorf("%d: %q, want %q", i, spans, c.want)
@@ -147,9 +148,11 @@ func TestWordsOfRequests(t *testing.T) {
 			Request: requestOf("add")}}, false, "update add was admitted", ""},
 		{[]proto.Message{localActivity(`{"activity_type":"book"}`, unlucky("disk full"))}, true,
 			"marker book failed: Unlucky: disk full", "book failed: disk full"},
-		{[]proto.Message{localActivity(`{"activity_type":"book","backoff":{"seconds":9}}`, unlucky("x"))}, true,
+		{[]proto.Message{localActivity(`{"activity_type":"book","backoff":{"seconds":9}}`, unlucky("x"))},
+			true,
 			"marker book failed: attempt 0, to be retried: Unlucky: x", ""},
-		{[]proto.Message{localActivity(`{"activity_type":"book"}`, nil)}, false, "marker book was recorded", ""},
+		{[]proto.Message{localActivity(`{"activity_type":"book"}`, nil)}, false, "marker book was recorded",
+			""},
 		{[]proto.Message{&historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
 			WorkflowType: &commonpb.WorkflowType{Name: "Child"}},
 			&historypb.ChildWorkflowExecutionTimedOutEventAttributes{InitiatedEventId: 5}}, true,

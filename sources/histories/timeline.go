@@ -207,7 +207,8 @@ func (b *spanBuilder) run(e *Event) {
 }
 
 // spanStates are the states of spans after their ends.
-var spanStates = map[history.EndStatus]SpanState{history.EndCompleted: SpanDone, history.EndFailed: SpanFailed,
+var spanStates = map[history.EndStatus]SpanState{history.EndCompleted: SpanDone,
+	history.EndFailed:   SpanFailed,
 	history.EndTimedOut: SpanTimedOut, history.EndCanceled: SpanCanceled,
 	history.EndTerminated: SpanTerminated, history.EndRejected: SpanRefused,
 	history.EndContinued: SpanContinued}

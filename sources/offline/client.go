@@ -60,7 +60,8 @@ func (f *Files) answer(ctx context.Context, method string, q, reply any) error {
 		r, err := f.findExecution(ctx, q.GetExecution())
 		if err == nil {
 			out := reply.(*workflowservice.DescribeWorkflowExecutionResponse)
-			out.WorkflowExecutionInfo, out.PendingActivities, out.PendingWorkflowTask = r.info, r.pending, r.task
+			out.WorkflowExecutionInfo, out.PendingActivities, out.PendingWorkflowTask = r.info, r.pending,
+				r.task
 		}
 		return err
 	case *workflowservice.GetWorkflowExecutionHistoryRequest:

@@ -49,7 +49,8 @@ func TestFailingWorkflowTask(t *testing.T) {
 		d.Pending[0].LastError != "the key is wrong" || d.Pending[0].Since.Before(failedAt) {
 		t.Errorf("pending %+v", d.Pending)
 	}
-	if last := d.Log[len(d.Log)-1]; last.Kind != "error" || last.Text != "workflow task failed: the key is wrong" {
+	if last := d.Log[len(d.Log)-1]; last.Kind != "error" ||
+		last.Text != "workflow task failed: the key is wrong" {
 		t.Errorf("log %+v", d.Log)
 	}
 	if d, err = detail.Read(t.Context(), c, "late", ""); err != nil || d.Phase.Failure == nil ||

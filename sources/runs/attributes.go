@@ -38,8 +38,8 @@ func (r *Run) Value(attribute string) string {
 	return ""
 }
 
-// AttrProblems is the search attribute in which a server says that five or more workflow tasks of a run failed
-// in a row. It stays after the run has closed.
+// AttrProblems is the search attribute in which a server says that five or more workflow tasks of a run
+// failed in a row. It stays after the run has closed.
 const AttrProblems = "TemporalReportedProblems"
 
 const (

@@ -114,7 +114,8 @@ func conditionStarts() []string {
 		}
 	}
 	slices.Sort(short)
-	words := []string{"all", "canceled", "closed", "completed", "correct", "failed", "failing", "mine", "open",
+	words := []string{"all", "canceled", "closed", "completed", "correct", "failed", "failing", "mine",
+		"open",
 		"running", "terminated", "timed_out", "ungraded", "unlabeled", "waiting", "wrong"}
 	// The names of experiments come before the rarer word: both begin with exp.
 	return slices.Concat(words, short, []string{"expensive"}, out)

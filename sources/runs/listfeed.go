@@ -548,7 +548,8 @@ func (r *runsReader) describe(ctx context.Context) {
 // otherwise the activity with the most attempts. A run that the server does not know retries nothing.
 func (r *Run) ReadRetry(ctx context.Context, c client.Client, namespace string) error {
 	r.Retry = Retry{}
-	d, err := cluster.Pages{C: c, Namespace: namespace, WorkflowID: r.WorkflowID, RunID: r.RunID}.Describe(ctx)
+	d, err := cluster.Pages{C: c, Namespace: namespace, WorkflowID: r.WorkflowID,
+		RunID: r.RunID}.Describe(ctx)
 	if err != nil && !cluster.NotFound(err) {
 		return err
 	}
@@ -568,8 +569,8 @@ func (r *Run) ReadRetry(ctx context.Context, c client.Client, namespace string) 
 	return nil
 }
 
-// ListRetrying is [List] restricted to open runs that retry an activity, or whose workflow task fails or waits
-// for a worker. It describes each open run, at most 10,000.
+// ListRetrying is [List] restricted to open runs that retry an activity, or whose workflow task fails or
+// waits for a worker. It describes each open run, at most 10,000.
 func ListRetrying(ctx context.Context, c client.Client, namespace, query string, limit int,
 	fn func(Run) error) error {
 	given := 0

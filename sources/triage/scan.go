@@ -225,7 +225,8 @@ func (s *scanner) finish(ctx context.Context, err error) error {
 	return nil
 }
 
-// readEnds reads the last event of every failed run that is not known yet, and the state of its workflow task.
+// readEnds reads the last event of every failed run that is not known yet, and the state of its workflow
+// task.
 func (s *scanner) readEnds(ctx context.Context) error {
 	var want []runs.Run
 	for _, r := range s.facts.Closed {

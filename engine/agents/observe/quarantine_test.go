@@ -132,8 +132,8 @@ func TestDeliveredRecordsAreRemoved(t *testing.T) {
 	})
 }
 
-// TestFullOfNothing checks that a spool full of NUL bytes, which a crash of the machine may leave, is emptied,
-// although no line of it ends.
+// TestFullOfNothing checks that a spool full of NUL bytes, which a crash of the machine may leave, is
+// emptied, although no line of it ends.
 func TestFullOfNothing(t *testing.T) {
 	h, dir := newFakeServer(), t.TempDir()
 	active := filepath.Join(dir, spool.Active)

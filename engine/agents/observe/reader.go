@@ -150,9 +150,9 @@ func (r *reader) readFile(f *spoolFile) (more bool, err error) {
 	return true, nil
 }
 
-// rotate renames the active file if all its complete lines were read and it has at least minBytes: the rest is
-// no record if no writer ends it. Writers that have it open still write to it, so it is read until they have
-// closed it.
+// rotate renames the active file if all its complete lines were read and it has at least minBytes: the rest
+// is no record if no writer ends it. Writers that have it open still write to it, so it is read until they
+// have closed it.
 func (r *reader) rotate(minBytes int64) error {
 	f := r.current()
 	if f == nil {

@@ -15,8 +15,8 @@ const (
 
 // assigned returns the range of the value that is assigned to the name that ends at a position:
 // name=value, name: value, "name": "value" and <name>value</name>, also as part of a JSON string. A
-// value without quotes must contain a digit, unless it is a password directly after the sign, because it could
-// be a variable or a type.
+// value without quotes must contain a digit, unless it is a password directly after the sign, because it
+// could be a variable or a type.
 func assigned(b []byte, end, atLeast int) (from, to int) {
 	if rest := b[end:min(len(b), end+maxValue)]; len(rest) > 0 && rest[0] == '>' {
 		n := bytes.IndexByte(rest, '<')

@@ -168,13 +168,16 @@ func TestOrdinary(t *testing.T) {
 		`"Authorization": "Bearer ${TOKEN}"`,
 		"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
 		"scheme://user@host:80/", "a \\ b \\u0041 \\/",
-		"--- PASS: TestX (0.01s)", "tests_pass = many, bypass=1234", "the cookie: name=value", "cookies = load(path=1)",
+		"--- PASS: TestX (0.01s)", "tests_pass = many, bypass=1234", "the cookie: name=value",
+		"cookies = load(path=1)",
 		"Cookie: session=$SESSION; x=1", "?sig=short &sig=", "signature=abc", "docker run -u 1000:1000 x",
 		"curl -u $USER:$PASS --url https://host:8080 -H 'User-Agent: a:b'", "curl --user-agent 'a b:cdefgh'",
-		"<password>$PASSWORD</password><password></password>", "List<password> x", "SK is 32 digits", "SG.x.y",
+		"<password>$PASSWORD</password><password></password>", "List<password> x", "SK is 32 digits",
+		"SG.x.y",
 		"/api/webhooks/of-a-service-that-is-long", "session_id 11111111-1111-4111-8111-111111111111",
 		"sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
-		"next_page_token: abc", "client_secret", "AccountName=a;AccountKey=<key>", "dapi, r8_ and hvs. are marks",
+		"next_page_token: abc", "client_secret", "AccountName=a;AccountKey=<key>",
+		"dapi, r8_ and hvs. are marks",
 	} {
 		if got := r.String(text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -282,7 +285,8 @@ func TestHostile(t *testing.T) {
 		"eyJ-", "eyJ.eyJ.", "sk-", "sk-a-", "sk-ant-", "://", "://a:", "-----BEGIN PRIVATE KEY-----",
 		"-----BEGIN ", "earer ", "uthorization:", "uthorization: a ",
 		"api_key=", "api_key=a", "a", "aaaaaaaaaaaaaaaaaaaaaaaab", "AKIA", "ghp_", "\\\"", "\\u0041", "\"",
-		"{\"", "xoxb-", "curl -u a:", "curl -u", "Cookie: a=", "Cookie", "password>", "<password>a", ":AA", "Q~", "SK",
+		"{\"", "xoxb-", "curl -u a:", "curl -u", "Cookie: a=", "Cookie", "password>", "<password>a", ":AA",
+		"Q~", "SK",
 		"dapi", "SG.a.", "Signature=", "_PASS=",
 	} {
 		text := []byte(strings.Repeat(piece, 256<<10/len(piece)))

@@ -54,11 +54,13 @@ func shapesOfSecrets() []shape {
 		{"github", "github_pat_", `(github_pat_[\w-]{30,})`, word, false, "", 0},
 		{"github", "ghp_|gho_|ghu_|ghs_|ghr_", `(gh._[A-Za-z0-9]{30,})`, word, false, "", 0},
 		{"gitlab", "glpat-|glptt-|gldt-|glrt-|glcbt-|glsoat-", `(gl[a-z]+-[\w.-]{20,})`, word, false, "", 0},
-		{"stripe", "sk_live_|rk_live_|sk_test_|rk_test_", `(.k_[a-z]{4}_[A-Za-z0-9]{16,})`, word, false, "", 0},
+		{"stripe", "sk_live_|rk_live_|sk_test_|rk_test_", `(.k_[a-z]{4}_[A-Za-z0-9]{16,})`, word, false, "",
+			0},
 		{"sendgrid", "SG.", `(SG\.[\w-]{16,}\.[\w-]{16,})`, word, false, "", 0},
 		{"twilio", "SK", `(SK[0-9a-f]{32})(?:[^\w]|$)`, word, false, "", 0},
 		{"telegram", ":AA", `:(AA[\w-]{33})(?:[^\w-]|$)`, anywhere, true, "", 0},
-		{"webhook", "hooks.slack.com/|/api/webhooks/", `[a-z.]*/(?:[a-z]+/){1,2}([\w/-]{20,})`, anywhere, true, "", 0},
+		{"webhook", "hooks.slack.com/|/api/webhooks/", `[a-z.]*/(?:[a-z]+/){1,2}([\w/-]{20,})`, anywhere,
+			true, "", 0},
 		{"azure", "Q~", `(Q~[\w.~-]{31,})(?:[^\w.~-]|$)`, anywhere, true, "", 0}, // of an application
 		// of vendors whose keys begin with their own mark
 		{"token", "pypi-|dop_v1_|doo_v1_|dor_v1_|dapi|shpat_|shpss_|shpca_|shppa_|whsec_|xkeysib-|lin_api_|ntn_|" +
@@ -69,7 +71,8 @@ func shapesOfSecrets() []shape {
 		{"npm", "npm_", `(npm_[A-Za-z0-9]{36,})`, word, false, "", 0},
 		{"huggingface", "hf_", `(hf_[A-Za-z0-9]{30,})`, word, false, "", 0},
 		{"groq", "gsk_", `(gsk_[A-Za-z0-9]{40,})`, word, false, "", 0},
-		{"slack", "xoxb-|xoxp-|xoxa-|xoxr-|xoxs-|xoxe-|xapp-", `(x...-[A-Za-z0-9-]{10,})`, word, false, "", 0},
+		{"slack", "xoxb-|xoxp-|xoxa-|xoxr-|xoxs-|xoxe-|xapp-", `(x...-[A-Za-z0-9-]{10,})`, word, false, "",
+			0},
 		{"aws", "AKIA|ASIA|ABIA|ACCA", `([A-Z0-9]{20})(?:[^A-Za-z0-9]|$)`, word, false, "", 0},
 		{"jwt", "eyJ", `(eyJ[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*)`, separated, false, "", 0},
 		{"private_key", "-----BEGIN ", // without an end line, it extends to the end of the text
@@ -85,7 +88,8 @@ func shapesOfSecrets() []shape {
 			`(?:-u|--(?:proxy-)?user)[ =]?\\?["']?[^\s:"'\\/]+:([^\s"'\\$<{(\[/][^\s"'\\]{3,})`,
 			anywhere, false, "curl", 0},
 		{"cookie", "ookie|OOKIE",
-			`(?i)ookie[ \t"'\\>]{0,10}[:= ]` + to + `{0,10}([\w.-]+=[^\r\n"'\\$<{][^\r\n"'\\]{7,})`, anywhere, false, "", 0},
+			`(?i)ookie[ \t"'\\>]{0,10}[:= ]` + to + `{0,10}([\w.-]+=[^\r\n"'\\$<{][^\r\n"'\\]{7,})`, anywhere,
+			false, "", 0},
 		{"cookie", "sessionid=|SESSIONID=|SESSID=|connect.sid=", `[A-Za-z.]+=([\w%.-]{16,})`, anywhere, false,
 			"", 0},
 		{"signature", "?sig=|&sig=|Signature=", `[?&A-Za-z]+=([\w%+/=~-]{20,})`, anywhere, false, "", 0},
@@ -105,7 +109,8 @@ func shapesOfSecrets() []shape {
 			camel, strings.ToUpper(camel[:1]) + camel[1:]}
 		anchors := strings.Join(spellings, "|")
 		list = append(list, shape{"credential", anchors,
-			`(?i)` + strings.Join(words, "[_-]?") + to + `{1,12}(` + base64 + `{20,})`, anywhere, true, "", 0},
+			`(?i)` + strings.Join(words, "[_-]?") + to + `{1,12}(` + base64 + `{20,})`, anywhere, true, "",
+			0},
 			shape{kind: "credential", anchors: anchors, atLeast: MinLength})
 	}
 	return list

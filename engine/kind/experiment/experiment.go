@@ -14,7 +14,8 @@ import (
 )
 
 // Kind is the kind.
-var Kind = kind.Kind{Type: ace.ExperimentWorkflow, New: func() kind.Fold { return &fold{state: &ace.ExperimentState{}, decoder: &history.ExperimentDecoder{}} }}
+var Kind = kind.Kind{Type: ace.ExperimentWorkflow,
+	New: func() kind.Fold { return &fold{state: &ace.ExperimentState{}, decoder: &history.ExperimentDecoder{}} }}
 
 type fold struct {
 	state   *ace.ExperimentState
@@ -104,14 +105,17 @@ func (f *fold) Sections(kind.Books, *historypb.HistoryEvent) []kind.Section {
 			s.Added, s.Updated, s.Removed, s.Tagged, s.Rejected)
 		i.Fields = append(i.Fields, kind.Fields(kind.Field{Label: "expected", Text: s.Expected},
 			kind.Field{Label: "stopped", Text: r.Stopped},
-			kind.Field{Label: "tool calls", Text: fmt.Sprintf("%d, %d of them succeeded", s.Skills, s.SkillsOK)},
+			kind.Field{Label: "tool calls", Text: fmt.Sprintf("%d, %d of them succeeded", s.Skills,
+				s.SkillsOK)},
 			kind.Field{Label: "operations", Text: operations},
-			kind.Field{Label: "playbook", Text: fmt.Sprintf("v%d, %s", r.Seq, ace.Count(r.Bullets, "bullet"))})...)
+			kind.Field{Label: "playbook", Text: fmt.Sprintf("v%d, %s", r.Seq, ace.Count(r.Bullets,
+				"bullet"))})...)
 		l.Add("Task", "O opens its run", i)
 	}
 	if e := f.fact.Evaluated; e != nil {
 		l.Add("Evaluation", "a part of the evaluation set",
-			kind.Item{Fields: []kind.Field{{Label: "correct", Text: fmt.Sprintf("%d of %d", e.Correct, e.Tasks)}}})
+			kind.Item{Fields: []kind.Field{{Label: "correct", Text: fmt.Sprintf("%d of %d", e.Correct,
+				e.Tasks)}}})
 	}
 	return append(l, kind.ValueSections(f.Values())...)
 }

@@ -65,7 +65,8 @@ func TestClone(t *testing.T) {
 			}
 			for i, c := range clones {
 				if got := c.Values(); !slices.Equal(got, values[i]) {
-					t.Errorf("%s as %s: clone %d changed from %v to %v", name, workflowType, i, values[i], got)
+					t.Errorf("%s as %s: clone %d changed from %v to %v", name, workflowType, i, values[i],
+						got)
 				}
 			}
 		}

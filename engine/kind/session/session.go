@@ -12,7 +12,8 @@ import (
 )
 
 // Kind is the kind.
-var Kind = kind.Kind{Type: session.Workflow, New: func() kind.Fold { return &fold{decoder: &session.Decoder{}} }}
+var Kind = kind.Kind{Type: session.Workflow,
+	New: func() kind.Fold { return &fold{decoder: &session.Decoder{}} }}
 
 // fold folds an agent session. The state replaces its slices and maps and never changes them in place.
 type fold struct {

@@ -33,7 +33,8 @@ func (f *fold) Sections(b kind.Books, e *historypb.HistoryEvent) []kind.Section 
 			Fields: kind.Fields(kind.Field{Kind: kind.FieldError, Text: s.Failure.Message})})
 	}
 	if u := s.Usage; u != (ace.Usage{}) {
-		l.Add("Usage", "", kind.Prose(fmt.Sprintf("%s, %s output, %s", ace.Count(u.InputTokens, "input token"),
+		l.Add("Usage", "", kind.Prose(fmt.Sprintf("%s, %s output, %s", ace.Count(u.InputTokens,
+			"input token"),
 			ace.Number(u.OutputTokens), u.Cost()))...)
 	}
 	return l
@@ -44,7 +45,8 @@ func usedBullets(s *ace.State, given kind.Bullets) (items []kind.Item) {
 	tags := Tags(s)
 	for _, id := range s.BulletIDs {
 		items = append(items, kind.Item{Head: id, Bullet: id,
-			Fields: kind.Fields(kind.Field{Text: given.Content(id)}, kind.Field{Label: "tagged", Text: tags[id]})})
+			Fields: kind.Fields(kind.Field{Text: given.Content(id)}, kind.Field{Label: "tagged",
+				Text: tags[id]})})
 	}
 	return items
 }
@@ -145,7 +147,8 @@ func reflection(s *ace.State, given kind.Bullets) []kind.Item {
 	}
 	for _, t := range s.BulletTags {
 		items = append(items, kind.Item{Head: "tagged " + t.Tag, Bullet: t.ID,
-			Fields: kind.Fields(kind.Field{Label: t.ID, Text: cmp.Or(given.Content(t.ID), "text not known")})})
+			Fields: kind.Fields(kind.Field{Label: t.ID, Text: cmp.Or(given.Content(t.ID),
+				"text not known")})})
 	}
 	return items
 }
@@ -161,7 +164,8 @@ func operations(s *ace.State, b kind.Books) []kind.Item {
 		items = append(items, operationItem(op, books))
 	}
 	if s.Delta.Rationale != "" {
-		items = append(items, kind.Item{Head: "rationale", Fields: kind.Fields(kind.Field{Text: s.Delta.Rationale})})
+		items = append(items, kind.Item{Head: "rationale",
+			Fields: kind.Fields(kind.Field{Text: s.Delta.Rationale})})
 	}
 	for _, f := range s.Delta.FollowUpActions {
 		items = append(items, kind.Item{Head: "follow up", Fields: kind.Fields(kind.Field{Text: f})})

@@ -1,4 +1,5 @@
-// Package task is the kind of the runs of ACE tasks, and of runs of other types with activities of the contract.
+// Package task is the kind of the runs of ACE tasks, and of runs of other types with activities of the
+// contract.
 package task
 
 import (
@@ -12,7 +13,10 @@ import (
 )
 
 // Kind is the kind.
-var Kind = kind.Kind{Type: ace.TaskWorkflow, New: func() kind.Fold { return &fold{state: &ace.State{}, decoder: &history.Decoder{}} }}
+var Kind = kind.Kind{Type: ace.TaskWorkflow, New: func() kind.Fold {
+	return &fold{state: &ace.State{},
+		decoder: &history.Decoder{}}
+}}
 
 type fold struct {
 	state   *ace.State

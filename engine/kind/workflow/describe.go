@@ -137,7 +137,8 @@ func (f *fold) trouble() string {
 	if f.attempts.Failures == 0 || f.status != ace.Running {
 		return ""
 	}
-	return strconv.Itoa(f.attempts.Failures) + " or more times: " + history.FailureOf(f.attempts.Failure).Message
+	return strconv.Itoa(f.attempts.Failures) + " or more times: " +
+		history.FailureOf(f.attempts.Failure).Message
 }
 
 // items returns the newest operations of a group and the number of all.

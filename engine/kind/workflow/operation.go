@@ -117,15 +117,17 @@ func (f *fold) begin(e *historypb.HistoryEvent) bool {
 	case *historypb.NexusOperationCancelRequestCompletedEventAttributes:
 		f.note(e, a.GetScheduledEventId(), "cancel request delivered")
 	case *historypb.NexusOperationCancelRequestFailedEventAttributes:
-		f.note(e, a.GetScheduledEventId(), "cancel request failed: "+history.FailureOf(a.GetFailure()).Message)
+		f.note(e, a.GetScheduledEventId(),
+			"cancel request failed: "+history.FailureOf(a.GetFailure()).Message)
 	case *historypb.TimerStartedEventAttributes:
 		f.add(e, operation{group: timers, name: cmp.Or(text(e.GetUserMetadata().GetSummary()), "timer"),
 			status: running, note: a.GetStartToFireTimeout().AsDuration().String()})
 	case *historypb.WorkflowExecutionSignaledEventAttributes:
 		f.report(e, operation{group: signals, name: a.GetSignalName(), status: received, input: a.GetInput()})
 	case *historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes:
-		f.add(e, operation{group: signalsSent, name: a.GetSignalName(), status: scheduled, input: a.GetInput(),
-			run: kind.RunOf(a.GetWorkflowExecution())})
+		f.add(e, operation{group: signalsSent, name: a.GetSignalName(), status: scheduled,
+			input: a.GetInput(),
+			run:   kind.RunOf(a.GetWorkflowExecution())})
 	case *historypb.RequestCancelExternalWorkflowExecutionInitiatedEventAttributes:
 		f.add(e, operation{group: cancelsSent, name: a.GetWorkflowExecution().GetWorkflowId(),
 			status: scheduled, run: kind.RunOf(a.GetWorkflowExecution())})

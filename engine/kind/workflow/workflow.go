@@ -1,6 +1,6 @@
-// Package workflow is the kind of the runs of any workflow type: its fold knows what every history says. It is
-// also what a run is that no other kind recognizes, with the state of an ACE task if the run has activities or
-// signals of the contract.
+// Package workflow is the kind of the runs of any workflow type: its fold knows what every history says. It
+// is also what a run is that no other kind recognizes, with the state of an ACE task if the run has
+// activities or signals of the contract.
 //
 // Bounds: the fold keeps the newest maxKept operations; older ones are only counted, by group and name.
 package workflow

@@ -136,7 +136,8 @@ func TestEveryEventChanges(t *testing.T) {
 			t.Fatalf("event %d backward\n%s\nforward\n%s", pos, got, forward[pos-1])
 		}
 	}
-	if s.EventType(s.Marks(stepper.ByTool)[0]) != "ActivityTaskScheduled" || len(s.Marks(stepper.ByError)) != 2 {
+	if s.EventType(s.Marks(stepper.ByTool)[0]) != "ActivityTaskScheduled" ||
+		len(s.Marks(stepper.ByError)) != 2 {
 		t.Errorf("tools %v, errors %v", s.Marks(stepper.ByTool), s.Marks(stepper.ByError))
 	}
 }

@@ -320,7 +320,8 @@ func (b *Base) halves(results []Result) map[string]*Halves {
 	open := map[string]Result{}
 	for _, r := range results {
 		failed := func(answer ace.EvalItem) bool { return answer.Error != "" }
-		if r.Kind != ace.TrialHalf || len(r.Answers) < len(r.Items) || slices.ContainsFunc(r.Answers, failed) {
+		if r.Kind != ace.TrialHalf || len(r.Answers) < len(r.Items) || slices.ContainsFunc(r.Answers,
+			failed) {
 			continue
 		}
 		other, ok := open[r.Name]

@@ -82,9 +82,9 @@ func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
 // Options say which objects are deleted.
 type Options struct {
-	// OlderThan is the minimum age of deleted objects, by the clock of the store, and at least [bucket.MinAge]
-	// while machines use the store. It must be much longer than the difference between the clocks of machines,
-	// because a directory has the times of the machines that write.
+	// OlderThan is the minimum age of deleted objects, by the clock of the store, and at least
+	// [bucket.MinAge] while machines use the store. It must be much longer than the difference between the
+	// clocks of machines, because a directory has the times of the machines that write.
 	OlderThan time.Duration
 	DryRun    bool
 	// Deleted is called for each deleted object, or with DryRun for each object to delete; may be nil.

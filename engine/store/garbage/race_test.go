@@ -248,7 +248,8 @@ func (m artifactMachine) put(b bucket.Bucket) error {
 func (m artifactMachine) read(b bucket.Bucket) error {
 	s, err := m.open(b)
 	if err == nil {
-		_, err = s.Get(context.Background(), ace.Ref{SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content))),
+		_, err = s.Get(context.Background(), ace.Ref{SHA256: fmt.Sprintf("%x",
+			sha256.Sum256([]byte(content))),
 			Size: int64(len(content))}, 1000)
 	}
 	return err

@@ -184,7 +184,8 @@ func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact,
 	if !closes {
 		return ace.ExperimentFact{}, false, nil
 	}
-	return ace.ExperimentFact{Closed: &ace.ExperimentClosed{Status: closing.Status, Failure: closing.Failure}},
+	return ace.ExperimentFact{Closed: &ace.ExperimentClosed{Status: closing.Status,
+			Failure: closing.Failure}},
 		true, nil
 }
 

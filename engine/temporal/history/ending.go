@@ -41,7 +41,8 @@ var endNames = []struct {
 	status EndStatus
 }{{"Completed", EndCompleted}, {"Fired", EndCompleted}, {"ExternalWorkflowExecutionSignaled", EndCompleted},
 	{"ExternalWorkflowExecutionCancelRequested", EndCompleted}, {"Failed", EndFailed},
-	{"TimedOut", EndTimedOut}, {"Canceled", EndCanceled}, {"Terminated", EndTerminated}, {"Rejected", EndRejected},
+	{"TimedOut", EndTimedOut}, {"Canceled", EndCanceled}, {"Terminated", EndTerminated}, {"Rejected",
+		EndRejected},
 	{"ContinuedAsNew", EndContinued}}
 
 var closeStatuses = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{

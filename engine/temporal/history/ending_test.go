@@ -78,7 +78,8 @@ func TestEndings(t *testing.T) {
 			RequestedEventId: 3}, "3 completed false"},
 		{&historypb.NexusOperationCancelRequestFailedEventAttributes{ScheduledEventId: 2, RequestedEventId: 3,
 			Failure: applicationFailure("no handler")}, "3 failed true no handler"},
-		{&historypb.NexusOperationCanceledEventAttributes{ScheduledEventId: 2}, "2 canceled false " + canceled},
+		{&historypb.NexusOperationCanceledEventAttributes{ScheduledEventId: 2}, "2 canceled false " +
+			canceled},
 		{&historypb.ActivityTaskCancelRequestedEventAttributes{ScheduledEventId: 2}, "no ending"},
 		{&historypb.WorkflowExecutionCancelRequestedEventAttributes{}, "no ending"},
 		{&historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes{}, "no ending"},
@@ -175,15 +176,18 @@ func TestMarkers(t *testing.T) {
 		"go, retried": {markerOf("LocalActivity", failure, map[string]string{
 			"data": `{"ActivityID":"1","ActivityType":"Book","Attempt":2,"Backoff":1000}`}),
 			history.Marker{Name: history.MarkerLocalActivity, Failure: failure,
-				Local: history.LocalActivity{ActivityID: "1", ActivityType: "Book", Attempt: 2, Retried: true}}},
+				Local: history.LocalActivity{ActivityID: "1", ActivityType: "Book", Attempt: 2,
+					Retried: true}}},
 		"core": {markerOf("core_local_activity", nil, map[string]string{
-			"data": `{"seq":2,"attempt":3,"activity_id":"2","activity_type":"book","backoff":null}`, "result": `"r"`}),
+			"data":   `{"seq":2,"attempt":3,"activity_id":"2","activity_type":"book","backoff":null}`,
+			"result": `"r"`}),
 			history.Marker{Name: history.MarkerLocalActivity, Result: payloads(`"r"`),
 				Local: history.LocalActivity{ActivityID: "2", ActivityType: "book", Attempt: 3}}},
 		"core, retried": {markerOf("core_local_activity", failure, map[string]string{
 			"data": `{"attempt":3,"activity_id":"2","activity_type":"book","backoff":{"seconds":61,"nanos":0}}`}),
 			history.Marker{Name: history.MarkerLocalActivity, Failure: failure,
-				Local: history.LocalActivity{ActivityID: "2", ActivityType: "book", Attempt: 3, Retried: true}}},
+				Local: history.LocalActivity{ActivityID: "2", ActivityType: "book", Attempt: 3,
+					Retried: true}}},
 		"java": {markerOf("LocalActivity", nil, map[string]string{"activityId": `"u-1"`, "type": `"Book"`,
 			"meta": `{"firstSkd":1,"atpt":4,"backoff":null}`, "input": "1", "time": "2", "result": "true"}),
 			history.Marker{Name: history.MarkerLocalActivity, Result: payloads("true"),
@@ -191,14 +195,16 @@ func TestMarkers(t *testing.T) {
 		"java, retried": {markerOf("LocalActivity", failure, map[string]string{"activityId": `"u-1"`,
 			"type": `"Book"`, "meta": `{"atpt":4,"backoff":60.5}`}),
 			history.Marker{Name: history.MarkerLocalActivity, Failure: failure,
-				Local: history.LocalActivity{ActivityID: "u-1", ActivityType: "Book", Attempt: 4, Retried: true}}},
+				Local: history.LocalActivity{ActivityID: "u-1", ActivityType: "Book", Attempt: 4,
+					Retried: true}}},
 		"unreadable": {markerOf("core_local_activity", failure, nil),
 			history.Marker{Name: history.MarkerLocalActivity, Failure: failure, Unread: true}},
 		"go version": {markerOf("Version", nil, map[string]string{"change-id": `"c"`, "version": "2"}),
 			history.Marker{Name: history.MarkerVersion, Change: "c", Result: payloads("2")}},
 		"java version": {markerOf("Version", nil, map[string]string{"changeId": `"c"`, "version": "2"}),
 			history.Marker{Name: history.MarkerVersion, Change: "c", Result: payloads("2")}},
-		"patch": {markerOf("core_patch", nil, map[string]string{"patch-data": `{"id":"p","deprecated":true}`}),
+		"patch": {markerOf("core_patch", nil,
+			map[string]string{"patch-data": `{"id":"p","deprecated":true}`}),
 			history.Marker{Name: history.MarkerVersion, Change: "p"}},
 		"unreadable version": {markerOf("Version", nil, nil),
 			history.Marker{Name: history.MarkerVersion, Unread: true}},
@@ -217,10 +223,12 @@ func FuzzMarker(f *testing.F) {
 	f.Add("core_patch", `{"id":null}`, `{"ID":3}`, `""`)
 	f.Add("Version", `"c"`, `x`, `{}`)
 	f.Fuzz(func(t *testing.T, name, data, meta, kind string) {
-		a := markerOf(name, nil, map[string]string{"data": data, "meta": meta, "type": kind, "patch-data": data,
-			"change-id": meta})
+		a := markerOf(name, nil, map[string]string{"data": data, "meta": meta, "type": kind,
+			"patch-data": data,
+			"change-id":  meta})
 		m := history.MarkerOf(a)
-		if m.Local.Retried || m.Name == history.MarkerLocalActivity && m.Unread != (m.Local.ActivityType == "") {
+		if m.Local.Retried || m.Name == history.MarkerLocalActivity &&
+			m.Unread != (m.Local.ActivityType == "") {
 			t.Errorf("%+v", m)
 		}
 		if end, ok := history.EndingOf(&historypb.HistoryEvent{EventId: 5,

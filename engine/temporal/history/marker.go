@@ -46,7 +46,8 @@ func MarkerOf(a *historypb.MarkerRecordedEventAttributes) Marker {
 	case MarkerVersion:
 		m.Result = details["version"]
 		patch := struct{ ID *string }{&m.Change}
-		m.Unread = json.Unmarshal(JSON(cmp.Or(details["change-id"], details["changeId"])), &m.Change) != nil &&
+		m.Unread = json.Unmarshal(JSON(cmp.Or(details["change-id"], details["changeId"])),
+			&m.Change) != nil &&
 			json.Unmarshal(JSON(details["patch-data"]), &patch) != nil
 	case MarkerLocalActivity:
 		m.Result = details["result"]

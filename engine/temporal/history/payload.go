@@ -132,8 +132,8 @@ func storedBy(driver string) string {
 	return "stored outside the history by the storage driver " + strconv.Quote(driver)
 }
 
-// Values returns the JSON of one payload, or a list of several. Of a payload that holds bytes, the JSON is that
-// of [Describe]. It returns false if one of them is encoded or stored outside the history.
+// Values returns the JSON of one payload, or a list of several. Of a payload that holds bytes, the JSON is
+// that of [Describe]. It returns false if one of them is encoded or stored outside the history.
 func Values(p *commonpb.Payloads) (json.RawMessage, bool) {
 	var list []json.RawMessage
 	for _, payload := range p.GetPayloads() {

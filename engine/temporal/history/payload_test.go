@@ -24,7 +24,8 @@ func TestEncodings(t *testing.T) {
 		{"json/plain", "", `{"a":1}`, false, `{"a":1}`, ""},
 		{"json/plain", "", `null`, false, `null`, ""},
 		{"json/protobuf", "temporal.api.common.v1.Payload", `{}`, false, `{}`, ""},
-		{"binary/plain", "", "bytes & more", false, `{"bytes":12,"encoding":"binary/plain","text":"bytes & more"}`,
+		{"binary/plain", "", "bytes & more", false,
+			`{"bytes":12,"encoding":"binary/plain","text":"bytes & more"}`,
 			"binary/plain, not JSON"},
 		{"binary/plain", "", "\x00\xff", false, `{"bytes":2,"encoding":"binary/plain","hex":"00ff"}`,
 			"binary/plain, not JSON"},
@@ -36,7 +37,8 @@ func TestEncodings(t *testing.T) {
 			`"sha256":"` + digest + `","text":"` + strings.Repeat("é", 40) + `…"}`, "binary/plain, not JSON"},
 		{"binary/protobuf", "temporal.api.common.v1.Payload", "\x0a\x01", false,
 			`{"bytes":2,"encoding":"binary/protobuf","hex":"0a01"}`, "binary/protobuf, not JSON"},
-		{"json/external-storage-reference", "", `{"driver_name":"s3"}`, false, "", "stored outside the history"},
+		{"json/external-storage-reference", "", `{"driver_name":"s3"}`, false, "",
+			"stored outside the history"},
 		{"json/protobuf", "temporal.api.sdk.v1.ExternalStorageReference", `{"driverName":"s3"}`, false, "",
 			"stored outside the history"},
 		{"", "", "x", true, "", "encoded (of unknown encoding) (it needs a codec server"},
@@ -44,7 +46,8 @@ func TestEncodings(t *testing.T) {
 		{"binary/zlib", "", "\x01", true, "", "encoded (binary/zlib) (it needs a codec server"},
 		{"json/plain", "", "\x01", true, "", "encoded (json/plain) (it needs a codec server"},
 	} {
-		p := &commonpb.Payload{Metadata: map[string][]byte{"messageType": []byte(c.message)}, Data: []byte(c.data)}
+		p := &commonpb.Payload{Metadata: map[string][]byte{"messageType": []byte(c.message)},
+			Data: []byte(c.data)}
 		if c.encoding != "" {
 			p.Metadata["encoding"] = []byte(c.encoding)
 		}
@@ -52,7 +55,8 @@ func TestEncodings(t *testing.T) {
 		if string(value) != c.value || readable != (c.value != "") || Encoded(p) != c.encoded {
 			t.Errorf("%s %q: encoded %v, %s", c.encoding, c.data, Encoded(p), value)
 		}
-		if got := Unread(PayloadList(p)); !strings.HasPrefix(got, c.unread) || (got == "") != (c.unread == "") {
+		if got := Unread(PayloadList(p)); !strings.HasPrefix(got, c.unread) ||
+			(got == "") != (c.unread == "") {
 			t.Errorf("%s %q: unread %q", c.encoding, c.data, got)
 		}
 		e := &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{

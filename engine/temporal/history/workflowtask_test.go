@@ -42,10 +42,12 @@ func scheduled(seconds int, attempt int32) *historypb.HistoryEvent {
 	return e
 }
 
-func taskFailed(seconds int, cause enumspb.WorkflowTaskFailedCause, f *failurepb.Failure) *historypb.HistoryEvent {
+func taskFailed(seconds int, cause enumspb.WorkflowTaskFailedCause,
+	f *failurepb.Failure) *historypb.HistoryEvent {
 	e := event(seconds, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED)
 	e.Attributes = &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
-		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Cause: cause, Failure: f}}
+		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Cause: cause,
+			Failure: f}}
 	return e
 }
 
@@ -85,12 +87,14 @@ func TestTaskFailure(t *testing.T) {
 		failure    *failurepb.Failure
 		kind, want string
 	}{
-		{codeFailed, application("", "RuntimeError", "wrong key", application("", "ValueError", "deeper", nil)),
+		{codeFailed, application("", "RuntimeError", "wrong key", application("", "ValueError", "deeper",
+			nil)),
 			"RuntimeError", "wrong key"}, // Python
 		{codeFailed, &failurepb.Failure{Message: "wrong key", Source: "TypeScriptSDK"}, "", "wrong key"},
 		{codeFailed, wrapped, "java.lang.IllegalArgumentException", "a bug"},
 		{codeFailed, application("GoSDK", "PanicError", "wrong key", nil), "", "wrong key"},
-		{codeFailed, application("", "NotFoundError", "Workflow class X is not registered", nil), "NotFoundError",
+		{codeFailed, application("", "NotFoundError", "Workflow class X is not registered", nil),
+			"NotFoundError",
 			"Workflow class X is not registered"},
 		{drifted, application("GoSDK", "PanicError", "[TMPRL1100] lookup failed", nil), "",
 			"NonDeterministicError: [TMPRL1100] lookup failed"},
@@ -102,7 +106,8 @@ func TestTaskFailure(t *testing.T) {
 			"BadScheduleActivityAttributes: no type"},
 		{codeFailed, nil, "", "unknown failure"},
 	} {
-		got := FailureOf(TaskFailure(taskFailed(0, c.cause, c.failure).GetWorkflowTaskFailedEventAttributes()))
+		got := FailureOf(TaskFailure(taskFailed(0, c.cause,
+			c.failure).GetWorkflowTaskFailedEventAttributes()))
 		if got.Message != c.want || got.Type != c.kind {
 			t.Errorf("%s %v: %+v", c.cause, c.failure, got)
 		}
@@ -127,10 +132,12 @@ func TestWorkflowTaskEnding(t *testing.T) {
 		"recovered": {[]*historypb.HistoryEvent{taskFailed(1, codeFailed, bug), scheduled(2, 3), started(2),
 			completed(3), timedOut}, plain},
 		"terminated during attempt 7": {[]*historypb.HistoryEvent{taskFailed(1, codeFailed, bug),
-			scheduled(40, 7), started(40), taskFailed(41, enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, nil),
+			scheduled(40, 7), started(40), taskFailed(41,
+				enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, nil),
 			terminated(41, "enough")}, "enough; its workflow task had failed 6 or more times: wrong key"},
 		"healthy, terminated during a task": {[]*historypb.HistoryEvent{scheduled(0, 1), started(0),
-			taskFailed(1, enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, nil), terminated(1, "enough")},
+			taskFailed(1, enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, nil), terminated(1,
+				"enough")},
 			"enough"},
 		"terminated without a reason": {[]*historypb.HistoryEvent{taskFailed(1, codeFailed, bug),
 			terminated(41, "")}, "its workflow task had failed 1 or more times: wrong key"},
@@ -138,11 +145,13 @@ func TestWorkflowTaskEnding(t *testing.T) {
 			taskTimedOut(10, enumspb.TIMEOUT_TYPE_START_TO_CLOSE), timedOut},
 			plain + "; its workflow task had failed 1 or more times: no worker finished the workflow task in time"},
 		"sticky queue": {[]*historypb.HistoryEvent{scheduled(0, 1),
-			taskTimedOut(5, enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START), scheduled(5, 1), started(6), timedOut}, plain},
+			taskTimedOut(5, enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START), scheduled(5, 1), started(6), timedOut},
+			plain},
 		"unhandled command": {[]*historypb.HistoryEvent{started(0),
 			taskFailed(1, enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, nil), timedOut}, plain},
 		"reset": {[]*historypb.HistoryEvent{taskFailed(1, codeFailed, bug),
-			taskFailed(2, enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, bug), scheduled(2, 1), started(2),
+			taskFailed(2, enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, bug), scheduled(2, 1),
+			started(2),
 			timedOut}, plain},
 		"no worker": {[]*historypb.HistoryEvent{scheduled(50, 1), timedOut},
 			plain + "; no worker had taken its workflow task"},
@@ -165,7 +174,8 @@ func TestWorkflowTaskEnding(t *testing.T) {
 func TestFirstTaskFailure(t *testing.T) {
 	var task WorkflowTask
 	var got []bool
-	for _, e := range []*historypb.HistoryEvent{taskFailed(1, codeFailed, nil), taskFailed(2, codeFailed, nil),
+	for _, e := range []*historypb.HistoryEvent{taskFailed(1, codeFailed, nil), taskFailed(2, codeFailed,
+		nil),
 		completed(3), taskFailed(4, codeFailed, nil)} {
 		got = append(got, task.Apply(e))
 	}
@@ -176,8 +186,10 @@ func TestFirstTaskFailure(t *testing.T) {
 
 // TestPendingWorkflowTask lists the workflow task among the pending activities if it fails or waits too long.
 func TestPendingWorkflowTask(t *testing.T) {
-	const running, paused = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
-	const waits, works = enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED, enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED
+	const running, paused = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
+	const waits, works = enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED,
+		enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED
 	failing := &WorkflowTask{}
 	failing.Apply(taskFailed(-90, codeFailed, application("", "RuntimeError", "wrong key", nil)))
 	for name, c := range map[string]struct {
@@ -189,9 +201,10 @@ func TestPendingWorkflowTask(t *testing.T) {
 		want    string
 		since   int // seconds before noon
 	}{
-		"healthy":              {&WorkflowTask{}, running, works, 1, 60, "", 0},
-		"just scheduled":       {&WorkflowTask{}, running, waits, 1, 9, "", 0},
-		"no worker":            {&WorkflowTask{}, running, waits, 1, 60, `no worker takes it from task queue "q"`, 60},
+		"healthy":        {&WorkflowTask{}, running, works, 1, 60, "", 0},
+		"just scheduled": {&WorkflowTask{}, running, waits, 1, 9, "", 0},
+		"no worker": {&WorkflowTask{}, running, waits, 1, 60,
+			`no worker takes it from task queue "q"`, 60},
 		"paused":               {&WorkflowTask{}, paused, waits, 1, 60, "", 0},
 		"failing":              {failing, running, waits, 7, 1, "wrong key", 90},
 		"second failure":       {failing, running, works, 1, 1, "wrong key", 90},

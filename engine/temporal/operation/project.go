@@ -328,7 +328,7 @@ func (p *projection) notes(e *historypb.HistoryEvent, notes []Note) {
 
 func (p *projection) local(e *historypb.HistoryEvent, m history.Marker) {
 	end, ok := history.EndingOf(e)
-	if !ok || m.Unread && m.Failure == nil { // the operation goes on with the next attempt, or is unknown
+	if !ok || m.Unread && m.Failure == nil { // the next attempt follows, or the operation is unknown
 		return
 	}
 	kind := cmp.Or(m.Local.ActivityType, m.Name)

@@ -259,7 +259,8 @@ func TestStorageErrors(t *testing.T) {
 		{"read wrongly once", dir, malformed, ErrDataDir, databaseFile + " is intact"},
 		{"gone", filepath.Join(dir, "gone"), malformed, ErrDataDir, "unable to open"},
 		{"read-only", dir, failing(t, other+"?mode=ro", "INSERT INTO t VALUES (1)"), ErrDataDir, "readonly"},
-		{"full", dir, failing(t, other, "PRAGMA max_page_count = 2", "INSERT INTO t VALUES (zeroblob(20000))"),
+		{"full", dir, failing(t, other, "PRAGMA max_page_count = 2",
+			"INSERT INTO t VALUES (zeroblob(20000))"),
 			ErrDataDir, "full"},
 	}
 	if runtime.GOOS == "linux" { // an address without memory

@@ -71,8 +71,8 @@ func newTrustRecord(dir, database string, key Key) (r trustRecord, err error) {
 	return r, errors.Join(err, idErr, keyErr)
 }
 
-// CheckTrust returns an [*Unconfirmed] unless the user has confirmed the data directory, or it has no database
-// and so no runs. Hosts confirm a database that they create.
+// CheckTrust returns an [*Unconfirmed] unless the user has confirmed the data directory, or it has no
+// database and so no runs. Hosts confirm a database that they create.
 func CheckTrust(dir string, key Key) error {
 	database := filepath.Join(dir, databaseFile)
 	if _, err := os.Lstat(database); key == nil || errors.Is(err, fs.ErrNotExist) {

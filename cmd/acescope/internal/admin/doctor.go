@@ -198,8 +198,9 @@ func (x *examination) checkLinks(dir string) {
 			target, err := filepath.EvalSymlinks(path)
 			rel, relErr := filepath.Rel(root, target)
 			if entry.Type() == os.ModeSymlink && (err != nil || relErr != nil || !filepath.IsLocal(rel)) {
-				x.report("data link", cluster.Warning, "%s is a link out of the data directory, to %s; replace it by "+
-					"a directory unless you made it", path, cmp.Or(target, "a missing file"))
+				x.report("data link", cluster.Warning,
+					"%s is a link out of the data directory, to %s; replace it by "+
+						"a directory unless you made it", path, cmp.Or(target, "a missing file"))
 			}
 		}
 	}

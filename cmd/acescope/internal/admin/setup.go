@@ -51,7 +51,8 @@ func SetupCommand(a *cli.App) *cobra.Command {
 				return cli.UsageError("--retention-days %d: must be at least 1", days)
 			}
 			retention := time.Duration(days) * 24 * time.Hour
-			s, err := engine.PlanSetup(cmd.Context(), engine.Options{Remote: a.Cluster(), Store: a.Settings.Store,
+			s, err := engine.PlanSetup(cmd.Context(), engine.Options{Remote: a.Cluster(),
+				Store:    a.Settings.Store,
 				ReadOnly: a.Settings.ReadOnly}, retention)
 			if err != nil {
 				return err

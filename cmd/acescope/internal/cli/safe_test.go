@@ -60,8 +60,8 @@ func TestOutputHidesControlCharacters(t *testing.T) {
 	}
 }
 
-// TestEveryWayToWriteIsSafe checks the ways to write that a writer may have besides Write, also for output that
-// a file gets unchanged.
+// TestEveryWayToWriteIsSafe checks the ways to write that a writer may have besides Write, also for output
+// that a file gets unchanged.
 func TestEveryWayToWriteIsSafe(t *testing.T) {
 	const hostile, want = "\x1b[38;5;201mA\x1b]0;T\x07\u009b31m\u202eB\r\xe2", "[38;5;201mA]0;T31mB"
 	tty, terminal := openPTY(t)
@@ -85,7 +85,8 @@ func TestEveryWayToWriteIsSafe(t *testing.T) {
 			if err := way(w); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := lines.ReadString('\n'); err != nil || strings.TrimRight(got, "\r\n\uFFFD") != want {
+			if got, err := lines.ReadString('\n'); err != nil || strings.TrimRight(got,
+				"\r\n\uFFFD") != want {
 				t.Errorf("%s, %s: %q, %v", name, kind, got, err)
 			}
 		}
@@ -102,7 +103,9 @@ func TestPaintedKeepsColorsOnly(t *testing.T) {
 		"\x1b[1;38:2:1:2:3mbold\x1b[m and \x1b[0m\n":   "\x1b[1;38:2:1:2:3mbold\x1b[m and \x1b[0m\n",
 		"\x1b[2J\x1b[31\x1b]0;T\x07\u009b1m\u202e\x1b": "[2J[31]0;T1m", long: long,
 	} {
-		if got := writtenBy(t, nil, func(out *Output) { _, _ = io.WriteString(painted(out), text) }); got != want {
+		if got := writtenBy(t, nil, func(out *Output) {
+			_, _ = io.WriteString(painted(out), text)
+		}); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}

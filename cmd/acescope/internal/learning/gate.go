@@ -210,7 +210,8 @@ func (g *gated) regressions(base *evaluations.Grid) {
 	case before.Items == nil || after.Items == nil:
 		g.check(condition, false, "the answers to the items were not kept")
 	case base.Status != ace.Completed:
-		g.check(condition, false, "%s has no final result: its status is %s", base.Input.ExperimentID, base.Status)
+		g.check(condition, false, "%s has no final result: its status is %s", base.Input.ExperimentID,
+			base.Status)
 	case outdated(base, before):
 		g.check(condition, false, "%s: %s: %s", base.Input.ExperimentID, evaluations.When(before.EvalResult),
 			notEvaluated)

@@ -85,7 +85,8 @@ func runExperiment(
 	runID, err := e.StartExperiment(ctx, in)
 	if errors.Is(err, engine.ErrExists) {
 		if in.Answered = answeredBefore(ctx, e, in); in.Answered != nil {
-			cli.Warn(a, "experiment %s: answering only the evaluation items that have no answer", in.ExperimentID)
+			cli.Warn(a, "experiment %s: answering only the evaluation items that have no answer",
+				in.ExperimentID)
 			runID, err = e.StartExperiment(ctx, in)
 		}
 	}
@@ -122,7 +123,8 @@ func answeredBefore(ctx context.Context, e *engine.Engine, in ace.ExperimentInpu
 		return nil
 	}
 	work := func(in ace.ExperimentInput) string {
-		in.Answered, in.Progress, in.By, in.Revision, in.ExperimentBounds = nil, nil, "", 0, ace.ExperimentBounds{}
+		in.Answered, in.Progress, in.By, in.Revision, in.ExperimentBounds = nil, nil, "", 0,
+			ace.ExperimentBounds{}
 		text, _ := json.Marshal(in)
 		return string(text)
 	}

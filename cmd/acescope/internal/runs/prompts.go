@@ -48,7 +48,8 @@ type callFilter struct {
 func (f *callFilter) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.phase, "phase", "", "only this phase, or this step of a flow")
 	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow has several runs")
-	cmd.Flags().IntVar(&f.item, "item", 0, "of an experiment: the item of its evaluations with this number, from 1")
+	cmd.Flags().IntVar(&f.item, "item", 0,
+		"of an experiment: the item of its evaluations with this number, from 1")
 }
 
 // PromptLine is one request to a model.
@@ -124,7 +125,8 @@ func readPrompts(
 	return list, h, nil
 }
 
-// notRead says that acescope cannot tell which calls a run of a type that the contract does not have has made.
+// notRead says that acescope cannot tell which calls a run of a type that the contract does not have has
+// made.
 func notRead(calls, kind, name string) string {
 	return fmt.Sprintf("it does not read the %s calls of workflows of type %s: \"acescope timeline %s --events\" "+
 		"lists the activities", calls, kind, name)
@@ -145,7 +147,8 @@ func evaluationLogs(ctx context.Context, e *engine.Engine, name string, item int
 			}
 			recorded[answer.Index+1] = true
 			if answer.Index+1 == item {
-				logs = append(logs, histories.StepCalls{Step: fmt.Sprintf("evaluation %d", i), Log: *answer.Calls})
+				logs = append(logs, histories.StepCalls{Step: fmt.Sprintf("evaluation %d", i),
+					Log: *answer.Calls})
 			}
 		}
 	}

@@ -158,7 +158,8 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags, result Result
 	case err != nil:
 		return err
 	case d.Calls.Len() == 0 && (f.calls || f.call != "") && runs.TypeOf(d.Type) == runs.OtherType:
-		return cli.NotFound("%s has no tool calls that acescope recorded; %s", id, notRead("tool", d.Type, id))
+		return cli.NotFound("%s has no tool calls that acescope recorded; %s", id,
+			notRead("tool", d.Type, id))
 	case f.calls:
 		out := cli.NewLines(a)
 		for i := range d.Calls.Len() {

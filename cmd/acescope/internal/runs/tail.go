@@ -274,8 +274,8 @@ func followChain(
 const exitHelp = "The command exits with 1 if the run fails, times out or is canceled or terminated, and with 0 if it\n" +
 	"completes. A wrong answer is not a failure."
 
-// endOf returns why a run did not complete, given its events in order; nil before the last event. The workflow
-// of a blueprint run completes with the failure of the program as its result.
+// endOf returns why a run did not complete, given its events in order; nil before the last event. The
+// workflow of a blueprint run completes with the failure of the program as its result.
 func endOf(workflowID string, e *historypb.HistoryEvent, task *history.WorkflowTask) error {
 	fact, _ := task.Closing(e)
 	var r struct {

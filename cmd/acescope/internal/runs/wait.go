@@ -78,7 +78,8 @@ func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) 
 			task = history.WorkflowTask{}
 			return func(ev *historypb.HistoryEvent) error {
 				if task.Apply(ev) {
-					cli.Warn(a, "%s: its workflow task fails and is retried: %s", r.name, history.FailureOf(task.Failure).Message)
+					cli.Warn(a, "%s: its workflow task fails and is retried: %s", r.name,
+						history.FailureOf(task.Failure).Message)
 				}
 				return nil
 			}
@@ -88,7 +89,8 @@ func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) 
 		ended := followChain(a, waiting, e, exec.GetWorkflowId(), exec.GetRunId(), watch)
 		stop()
 		if waiting.Err() != nil && ctx.Err() == nil {
-			return fmt.Errorf("%s is still running after %s%s", r.name, timeout, task.Trouble(timestamppb.Now()))
+			return fmt.Errorf("%s is still running after %s%s", r.name, timeout,
+				task.Trouble(timestamppb.Now()))
 		}
 		found, err := runs.Resolve(ctx, e.Client, r.name)
 		if err != nil {

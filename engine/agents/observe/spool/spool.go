@@ -217,8 +217,8 @@ func Open(dir string) error {
 	return Check(dir)
 }
 
-// Check returns an error if another user owns a spool or a file in it, or may write to it. A missing spool has
-// no error.
+// Check returns an error if another user owns a spool or a file in it, or may write to it. A missing spool
+// has no error.
 func Check(dir string) error {
 	info, err := os.Stat(dir)
 	switch {

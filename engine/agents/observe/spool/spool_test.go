@@ -154,8 +154,8 @@ func TestInvalidDirectories(t *testing.T) {
 	}
 }
 
-// TestSharedSpool checks that a spool which other users can write to is named, that the next record ends their
-// access, and that a spool with a file of another user is not used.
+// TestSharedSpool checks that a spool which other users can write to is named, that the next record ends
+// their access, and that a spool with a file of another user is not used.
 func TestSharedSpool(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool")
 	if err := Check(dir); err != nil {
@@ -180,7 +180,8 @@ func TestSharedSpool(t *testing.T) {
 		if err := os.Chown(path, 12345, -1); err != nil {
 			t.Fatal(err)
 		}
-		if err := Append(dir, Hook, []byte("x")); err == nil || !strings.Contains(err.Error(), "another user owns") {
+		if err := Append(dir, Hook, []byte("x")); err == nil || !strings.Contains(err.Error(),
+			"another user owns") {
 			t.Errorf("%s of another user: %v", path, err)
 		}
 		if err := os.Chown(path, 0, -1); err != nil {
