@@ -7,7 +7,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
-	"acescope/sources/histories"
 )
 
 func TestQueryErrorAt(t *testing.T) {
@@ -79,15 +78,15 @@ func TestChangedHoldsOneToken(t *testing.T) {
 }
 
 func TestSkillState(t *testing.T) {
-	for want, inv := range map[string]ace.Invocation{
-		histories.SkillOK: {Accepted: true, OK: true}, histories.SkillFailed: {Accepted: true},
-		histories.SkillDenied: {OK: true}} {
-		if got := histories.SkillState(ace.Call{Invocation: inv}); got != want {
+	for want, inv := range map[ace.CallState]ace.Invocation{
+		ace.CallOK: {Accepted: true, OK: true}, ace.CallFailed: {Accepted: true},
+		ace.CallDenied: {OK: true}} {
+		if got := (ace.Call{Invocation: inv}).State(); got != want {
 			t.Errorf("%+v: %s", inv, got)
 		}
 	}
-	if got := histories.SkillState(ace.Call{Invocation: ace.Invocation{Accepted: true},
-		Pending: true}); got != histories.SkillStarted {
+	if got := (ace.Call{Invocation: ace.Invocation{Accepted: true},
+		Pending: true}).State(); got != ace.CallPending {
 		t.Error(got)
 	}
 }

@@ -48,6 +48,30 @@ type Call struct {
 	Pending bool `json:"pending,omitempty"`
 }
 
+// CallState is the state of a tool call.
+type CallState string
+
+// States of a tool call.
+const (
+	CallPending CallState = "pending" // it has no result yet
+	CallOK      CallState = "ok"
+	CallFailed  CallState = "failed"
+	CallDenied  CallState = "denied"
+)
+
+// State returns the state of the call.
+func (c Call) State() CallState {
+	switch {
+	case !c.Accepted:
+		return CallDenied
+	case c.Pending:
+		return CallPending
+	case c.OK:
+		return CallOK
+	}
+	return CallFailed
+}
+
 // ToolCalls holds the tool calls of a run. It keeps the data from signals and from the session's
 // result apart; the result wins, so the order of arrival is irrelevant. It counts the calls of each skill
 // incrementally, so that an event does not walk all calls. Clones share their common data.
@@ -274,14 +298,14 @@ func tally(skills map[string]SkillUsage, c Call, sign int) {
 	u := skills[c.Name]
 	u.Name = cmp.Or(u.Name, c.Name)
 	u.Calls += sign
-	switch {
-	case !c.Accepted:
+	switch c.State() {
+	case CallDenied:
 		u.Denied += sign
-	case c.Pending:
+	case CallPending:
 		u.Pending += sign
-	case c.OK:
+	case CallOK:
 		u.OK += sign
-	default:
+	case CallFailed:
 		u.Failed += sign
 	}
 	skills[c.Name] = u
@@ -421,7 +445,7 @@ type callTimes struct {
 }
 
 func (t *callTimes) add(c *Call) {
-	if !c.Pending && c.Accepted {
+	if s := c.State(); s == CallOK || s == CallFailed {
 		t.durations = append(t.durations, c.DurationMS)
 	}
 	if t.latest == nil || c.At.After(t.latest.At) || c.At.Equal(t.latest.At) && c.ID < t.latest.ID {

@@ -26,13 +26,13 @@ type Folder struct {
 	decoder  history.Decoder
 	task     history.WorkflowTask
 	started  map[int64]string                                    // open activities and other operations
-	reported map[string]string                                   // reported skill states, by call id
+	reported map[string]ace.CallState                            // reported skill states, by call id
 	Each     func(*historypb.HistoryEvent, ace.Fact, *ace.State) // called after each fact; may be nil
 }
 
 // NewFolder returns a folder with an empty state.
 func NewFolder(workflowID, runID string) *Folder {
-	return &Folder{WorkflowID: workflowID, RunID: runID, reported: map[string]string{},
+	return &Folder{WorkflowID: workflowID, RunID: runID, reported: map[string]ace.CallState{},
 		started: map[int64]string{}}
 }
 
@@ -154,7 +154,10 @@ func (f *Folder) review(e *historypb.HistoryEvent, ignored int) Change {
 
 func (f *Folder) skills(e *historypb.HistoryEvent, changes []Change) []Change {
 	for _, c := range f.State.ChangedCalls() {
-		inv, state := c.Invocation, SkillState(c)
+		inv, state := c.Invocation, c.State()
+		if state == ace.CallPending {
+			state = SkillStarted
+		}
 		if f.reported[inv.ID] == state {
 			continue
 		}
@@ -201,7 +204,7 @@ type Change struct {
 	At         time.Time       `json:"at"`
 	Phase      ace.Phase       `json:"phase,omitempty"`
 	Skill      *ace.Invocation `json:"skill,omitempty"`
-	State      string          `json:"state,omitempty"`   // of a skill: started, ok, failed, denied
+	State      ace.CallState   `json:"state,omitempty"`   // of a skill: started, ok, failed, denied
 	Command    string          `json:"command,omitempty"` // slash command
 	// Step is the type of the activity, child workflow or other operation. In a flow, it is the path of the
 	// step.
@@ -222,30 +225,13 @@ type Change struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Skill states.
-const (
-	SkillStarted = "started"
-	SkillOK      = "ok"
-	SkillFailed  = "failed"
-	SkillDenied  = "denied"
-)
-
-func SkillState(c ace.Call) string {
-	switch {
-	case !c.Accepted:
-		return SkillDenied
-	case c.Pending:
-		return SkillStarted
-	case c.OK:
-		return SkillOK
-	}
-	return SkillFailed
-}
+// SkillStarted is the state of a call in a [Change] that says that it is pending.
+const SkillStarted ace.CallState = "started"
 
 // Kind returns the kind of the log line of the change.
 func (c Change) Kind() string {
 	switch {
-	case c.Failure != nil || c.State == SkillFailed || c.State == SkillDenied:
+	case c.Failure != nil || c.State == ace.CallFailed || c.State == ace.CallDenied:
 		return "error"
 	case c.FlowStep != nil:
 		return flowStepKind(c.FlowStep)

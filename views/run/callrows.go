@@ -248,7 +248,11 @@ func (r callRow) Inspect(w *inspection) {
 
 func (r callRow) Copy() (what, text string) { return "call id", r.ID }
 func (r callRow) title() string             { return "call " + text.Safe(r.Name, " ") }
-func (r callRow) failed() bool              { return !r.Accepted || !r.OK && !r.Pending }
+
+func (r callRow) failed() bool {
+	s := r.State()
+	return s == ace.CallDenied || s == ace.CallFailed
+}
 
 func (r callRow) refs() []ace.Ref {
 	return append(histories.RefsIn(r.Args), histories.RefsIn(r.Result)...)
@@ -269,12 +273,12 @@ func (r callRow) payload() (what string, raw []byte) {
 // callMark returns the mark of a call's outcome. Its word is "" if the call succeeded and the result says
 // enough.
 func callMark(c ace.Call, s theme.Styles) theme.Mark {
-	switch {
-	case !c.Accepted:
+	switch c.State() {
+	case ace.CallDenied:
 		return theme.Mark{Glyph: s.Status(string(ace.Canceled)).Glyph, Word: "denied", Ink: s.Warning}
-	case c.OK:
+	case ace.CallOK:
 		return theme.Mark{Glyph: s.Glyphs.Success, Ink: s.Success}
-	case c.Pending:
+	case ace.CallPending:
 		m := s.Status(string(ace.Running))
 		m.Word = "no result yet"
 		return m

@@ -78,20 +78,11 @@ func (f *fold) calls(e *historypb.HistoryEvent) (items []kind.Item, remark strin
 }
 
 func callItem(c *ace.Call, whole map[string][]json.RawMessage) kind.Item {
-	outcome := kind.OutcomeFailed
-	switch {
-	case !c.Accepted:
-		outcome = kind.OutcomeDenied
-	case c.Pending:
-		outcome = kind.OutcomePending
-	case c.OK:
-		outcome = kind.OutcomeOK
-	}
 	took := ""
 	if c.DurationMS > 0 {
 		took = strconv.FormatFloat(c.DurationMS, 'f', -1, 64) + " ms"
 	}
-	return kind.Item{Head: cmp.Or(c.Name, c.ID), Outcome: outcome, Fields: kind.Fields(
+	return kind.Item{Head: cmp.Or(c.Name, c.ID), Outcome: kind.Outcome(c.State()), Fields: kind.Fields(
 		kind.Field{Label: "arguments", Kind: kind.FieldPayload, Text: string(wholeOf(c.Args, whole[c.ID]))},
 		kind.Field{Label: "result", Kind: kind.FieldPayload, Text: string(wholeOf(c.Result, whole[c.ID]))},
 		kind.Field{Label: "error", Kind: kind.FieldError, Text: c.Error},

@@ -15,6 +15,9 @@ import (
 	"acescope/engine/internal/plainjson"
 )
 
+var callStatuses = map[ace.CallState]string{ace.CallPending: Open, ace.CallOK: Done, ace.CallFailed: Failed,
+	ace.CallDenied: Denied}
+
 // addCalls adds steps for new tool calls: those of the skills session that event e completed,
 // or of an open session if e is nil. It stops at a number of calls of the run.
 func (s *builder) addCalls(e *historypb.HistoryEvent, most int) {
@@ -36,19 +39,11 @@ func (s *builder) addCalls(e *historypb.HistoryEvent, most int) {
 		ident := KindTool + " " + c.Name
 		st := Step{
 			Key: s.numbered(ident, false), Kind: KindTool, Name: c.Name, Run: s.run, Event: event,
-			At: c.At, DurationMS: c.DurationMS, Status: Done, Input: c.Args, Result: c.Result,
-			Error: c.Error, error: s.anonymous(c.Error), ident: ident,
+			At: c.At, DurationMS: c.DurationMS, Status: callStatuses[c.State()], Input: c.Args,
+			Result: c.Result, Error: c.Error, error: s.anonymous(c.Error), ident: ident,
 		}
 		if session != nil {
 			st.Event, st.End, st.Taken = session.Event, session.End, session.Taken
-		}
-		switch {
-		case c.Pending:
-			st.Status = Open
-		case !c.Accepted:
-			st.Status = Denied
-		case !c.OK:
-			st.Status = Failed
 		}
 		s.steps = append(s.steps, st)
 	}

@@ -393,20 +393,11 @@ func (p *page) calls(d *histories.Detail) {
 
 // formatCall formats a tool call as one line.
 func formatCall(c *histories.ToolCall) string {
-	state := "failed"
-	switch {
-	case !c.Accepted:
-		state = "denied"
-	case c.Pending:
-		state = "pending"
-	case c.OK:
-		state = "ok"
-	}
 	at := ""
 	if !c.At.IsZero() {
 		at = c.At.Local().Format(clockTime)
 	}
-	line := fmt.Sprintf("%12s  %-7s %8s  %s %s", at, state, formatMillis(c.DurationMS), c.Name,
+	line := fmt.Sprintf("%12s  %-7s %8s  %s %s", at, c.State(), formatMillis(c.DurationMS), c.Name,
 		ace.Cut(string(c.Args), 120))
 	switch {
 	case c.Error != "":
