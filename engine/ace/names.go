@@ -229,8 +229,27 @@ func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
+	return strings.ToValidUTF8(Head(text, n), "\ufffd") + "…"
+}
+
+// Head returns the first n bytes of text, or up to three fewer so that it does not split a character.
+func Head(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
-	return strings.ToValidUTF8(text[:n], "\ufffd") + "…"
+	return text[:n]
+}
+
+// OneLine joins the words of text with single spaces and truncates it like [Cut].
+func OneLine(text string, n int) string {
+	return Cut(strings.Join(strings.Fields(Cut(text, 8*n)), " "), n)
+}
+
+// LastLine returns the last line of text that is not blank, without the space around it.
+func LastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }

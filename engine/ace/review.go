@@ -168,7 +168,7 @@ func (s *State) ReviewUntil() time.Time {
 
 // ReviewMemo returns the memo of a run that waits for review until a time.
 func (s *State) ReviewMemo(until time.Time) ReviewMemo {
-	return ReviewMemo{Subject: oneLine(cmp.Or(s.Input.Subject, s.Input.Prompt), maxSentence),
+	return ReviewMemo{Subject: OneLine(cmp.Or(s.Input.Subject, s.Input.Prompt), maxSentence),
 		Operations: len(s.Review.UnderReview()), Until: until}
 }
 

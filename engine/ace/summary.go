@@ -2,7 +2,6 @@ package ace
 
 import (
 	"cmp"
-	"strings"
 )
 
 // PhaseAnswer is the answer of [QueryPhase]. Status is the status with which the run itself will close; a
@@ -109,22 +108,17 @@ const (
 
 // describe sets the texts of a summary.
 func (s *State) describe(sum *Summary) {
-	sum.Subject = oneLine(cmp.Or(s.Input.Subject, s.Input.Prompt), maxSentence)
-	sum.Answer = oneLine(s.Answer, maxValue)
+	sum.Subject = OneLine(cmp.Or(s.Input.Subject, s.Input.Prompt), maxSentence)
+	sum.Answer = OneLine(s.Answer, maxValue)
 	if s.Input.Label != nil {
-		sum.Expected = oneLine(*s.Input.Label, maxValue)
+		sum.Expected = OneLine(*s.Input.Label, maxValue)
 	}
 	switch {
 	case s.Failure != nil:
-		sum.Cause = oneLine(s.Failure.Message, maxSentence)
+		sum.Cause = OneLine(s.Failure.Message, maxSentence)
 	case s.Verdict() == Wrong:
-		sum.Cause = oneLine(s.Cause, maxSentence)
+		sum.Cause = OneLine(s.Cause, maxSentence)
 	}
-}
-
-// oneLine joins the words of a text with single spaces and truncates it to at most n bytes and an ellipsis.
-func oneLine(text string, n int) string {
-	return Cut(strings.Join(strings.Fields(Cut(text, 8*n)), " "), n)
 }
 
 // metered returns the usage of the steps that no agent's CLI executed.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -225,7 +224,7 @@ func hasFailed(attempt activity.Info, err error) bool {
 
 // line returns an error as one short line without secrets.
 func (e *evaluator) line(err error) string {
-	return ace.Cut(strings.Join(strings.Fields(e.secrets.String(err.Error())), " "), maxReason)
+	return ace.OneLine(e.secrets.String(err.Error()), maxReason)
 }
 
 // evaluateTask answers a task. If that fails for good, the item has the error. If a retry may help, the item

@@ -62,8 +62,7 @@ func (g *grader) judge(
 	if j.Correct {
 		score = 1
 	}
-	line := strings.Join(strings.Fields(j.Reason), " ")
-	return score, ace.Cut(g.secrets.String(line), maxReason), &u, err
+	return score, ace.OneLine(g.secrets.String(j.Reason), maxReason), &u, err
 }
 
 func (g *grader) judgeOf(provider string) (model.Judge, error) {

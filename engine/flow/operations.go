@@ -517,7 +517,7 @@ func (k *commandStep) run(s *scope, step *Step) (any, error) {
 	fields, _ := value.(map[string]any)
 	if code, ok := fields["exit_code"].(int64); ok && !call.Allows(int(code)) {
 		stderr, _ := fields["stderr"].(string)
-		why := fmt.Sprintf("%s ended with exit code %d: %s", call.Args[0], code, lastLine(stderr))
+		why := fmt.Sprintf("%s ended with exit code %d: %s", call.Args[0], code, ace.LastLine(stderr))
 		return value, step.errorf(TypeExit, "%s", strings.TrimSuffix(why, ": "))
 	}
 	return value, nil
@@ -538,11 +538,6 @@ func (k *commandStep) setStdin(s *scope, call *CommandCall) error {
 	}
 	call.Stdin, err = jsonText(value)
 	return err
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
 }
 
 // activityStep executes an activity of any worker.

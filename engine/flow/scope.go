@@ -187,7 +187,7 @@ func (s *scope) step(step *Step) error {
 // nameOf returns the name of an execution of a step in one line, or "".
 func (s *scope) nameOf(step *Step) (string, error) {
 	name, err := s.optional(step.Name)
-	return ace.Cut(strings.Join(strings.Fields(name), " "), maxName), err
+	return ace.OneLine(name, maxName), err
 }
 
 // maxName bounds a name in bytes. Temporal allows 400 bytes in a summary, which also has the ID of the step.

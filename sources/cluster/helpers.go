@@ -36,14 +36,6 @@ func Join(a, b string) string {
 	return a + ": " + b
 }
 
-// Cut returns at most limit bytes of a text, with an ellipsis if it is longer.
-func Cut(s string, limit int) string {
-	if len(s) > limit {
-		return strings.ToValidUTF8(s[:limit], "") + "…"
-	}
-	return s
-}
-
 // Drain calls fn for each event until it returns an error.
 func Drain(iter client.HistoryEventIterator, fn func(*historypb.HistoryEvent) error) error {
 	for iter.HasNext() {

@@ -200,7 +200,7 @@ func (f *SeriesFolder) Ended(_ ace.ExperimentInput, d Finished) {
 	r := d.Result
 	usage := r.Summary.Usage
 	t := Task{
-		TaskID: r.TaskID, Answer: cluster.Cut(r.Answer, maxAnswer),
+		TaskID: r.TaskID, Answer: ace.Cut(r.Answer, maxAnswer),
 		Epoch: int32(f.run.State.Progress.Epoch), Index: int32(r.Index),
 		Status: d.Status, Verdict: d.Verdict, Bullets: int32(r.Bullets),
 		Accepted: int32(r.Summary.Accepted()), Rejected: int32(r.Summary.Rejected),

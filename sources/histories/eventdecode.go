@@ -68,7 +68,7 @@ func rowOf(e *historypb.HistoryEvent) Event {
 	}
 	addTools(e, &r)
 	if r.Message == "" {
-		r.Message = cluster.Cut(messageOf(e, a), maxRowMessage)
+		r.Message = ace.Cut(messageOf(e, a), maxRowMessage)
 	}
 	return r
 }
@@ -109,7 +109,7 @@ func titleOf(a any) string {
 	return ""
 }
 
-func intern(s string) string { return unique.Make(cluster.Cut(s, maxTitle)).Value() }
+func intern(s string) string { return unique.Make(ace.Cut(s, maxTitle)).Value() }
 
 func kindOfEvent(t enumspb.EventType) EventKind {
 	name := t.String()
@@ -261,7 +261,7 @@ func addTools(e *historypb.HistoryEvent, r *Event) {
 		for _, t := range events {
 			r.calls = append(r.calls, reportOf(t))
 		}
-		r.Message = cluster.Cut(callsText(r.calls), maxRowMessage)
+		r.Message = ace.Cut(callsText(r.calls), maxRowMessage)
 		r.Error = slices.ContainsFunc(r.calls, func(m callReport) bool { return m.failed || m.refused })
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		data := history.PayloadJSON(
@@ -282,7 +282,7 @@ func addTools(e *historypb.HistoryEvent, r *Event) {
 		}
 		for _, i := range result.Invocations[:min(len(result.Invocations), ace.MaxInvocations)] {
 			r.calls = append(r.calls, callReport{id: i.ID, name: intern(i.Name), at: nanosOf(i.At),
-				err:      cluster.Cut(i.Error, maxRowMessage),
+				err:      ace.Cut(i.Error, maxRowMessage),
 				duration: cluster.Milliseconds(i.DurationMS), refused: !i.Accepted, failed: i.Accepted &&
 					!i.OK})
 		}
@@ -291,7 +291,7 @@ func addTools(e *historypb.HistoryEvent, r *Event) {
 
 func reportOf(t ace.ToolEvent) callReport {
 	m := callReport{
-		id: cmp.Or(t.CallID, t.EventID), name: intern(t.Name), err: cluster.Cut(t.Error, maxRowMessage),
+		id: cmp.Or(t.CallID, t.EventID), name: intern(t.Name), err: ace.Cut(t.Error, maxRowMessage),
 		at: nanosOf(t.At), duration: cluster.Milliseconds(t.DurationMS), kind: t.Kind,
 	}
 	m.refused = t.Accepted != nil && !*t.Accepted

@@ -261,7 +261,7 @@ func (b *spanBuilder) begin(e *Event) int32 {
 		s.Run = e.Nanos
 	}
 	if s.Kind == SpanTimer || s.Kind == SpanSignal || s.Kind == SpanUpdate && !e.Error {
-		s.Name = strings.TrimSpace(s.Name + " " + cluster.Cut(e.Message, 80))
+		s.Name = strings.TrimSpace(s.Name + " " + ace.Cut(e.Message, 80))
 	}
 	if s.Kind == SpanChild && e.Message != "" {
 		s.Name = e.Message

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
-	"acescope/sources/cluster"
 	"acescope/sources/histories"
 )
 
@@ -46,7 +45,7 @@ func RowOf(n *histories.LineageNode) Row {
 		r.At, r.Changed = "reset", ""
 	}
 	if n.Outcome != nil {
-		r.Answer = strings.TrimSpace(cluster.Cut(n.Outcome.Answer, maxAnswer))
+		r.Answer = strings.TrimSpace(ace.Cut(n.Outcome.Answer, maxAnswer))
 	}
 	return r
 }
@@ -81,7 +80,7 @@ func Changes(f *ace.Forked, most int) (parts []string) {
 		if raw, err := hex.DecodeString(v); err == nil && len(raw) == 32 { // a playbook version
 			return v[:12]
 		}
-		v = strings.Join(strings.Fields(cluster.Cut(v, 4*most)), " ")
+		v = strings.Join(strings.Fields(ace.Cut(v, 4*most)), " ")
 		if runes := []rune(v); len(runes) > most {
 			v = string(runes[:most-1]) + "…"
 		}
@@ -141,7 +140,7 @@ func outcome(n *histories.LineageNode) string {
 	case o == nil:
 		return "closed as " + cmp.Or(string(n.Run.Status), "unknown")
 	}
-	summary := "answered " + cmp.Or(strings.TrimSpace(cluster.Cut(o.Answer, maxAnswer)), "nothing")
+	summary := "answered " + cmp.Or(strings.TrimSpace(ace.Cut(o.Answer, maxAnswer)), "nothing")
 	switch {
 	case o.Correct == nil:
 		return summary

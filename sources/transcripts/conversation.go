@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
 )
@@ -296,12 +296,6 @@ func (b *Builder) bound() {
 
 // cut returns at most limit bytes of s, and how many bytes it cut off.
 func cut(s string, limit int) (string, int) {
-	if len(s) <= limit {
-		return s, 0
-	}
-	n := limit
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strings.Clone(s[:n]), len(s) - n
+	head := ace.Head(s, limit)
+	return strings.Clone(head), len(s) - len(head)
 }

@@ -54,10 +54,8 @@ func memoReason(s *ace.Summary) (Reason, bool) {
 
 // reasonOf returns the reason that a history states, or else describes the tool calls in the run's summary.
 func reasonOf(s *ace.State, sum *ace.Summary) Reason {
-	subject := strings.Join(strings.Fields(ace.Cut(cmp.Or(s.Input.Subject, s.Input.Prompt), 4*maxSubject)),
-		" ")
-	r := Reason{Subject: ace.Cut(subject, maxSubject), Answer: ace.Cut(s.Answer, maxSubject),
-		Insights: ace.Cut(s.Insights, maxInsights)}
+	r := Reason{Subject: ace.OneLine(cmp.Or(s.Input.Subject, s.Input.Prompt), maxSubject),
+		Answer: ace.Cut(s.Answer, maxSubject), Insights: ace.Cut(s.Insights, maxInsights)}
 	if s.Input.Label != nil {
 		r.Expected = ace.Cut(*s.Input.Label, maxSubject)
 	}

@@ -267,7 +267,7 @@ func EndingOf(e *historypb.HistoryEvent, r runs.Run, task history.WorkflowTask) 
 	case fact.Status == ace.Terminated:
 		f.Message = "terminated: " + cmp.Or(f.Message, "no reason given")
 	}
-	f.Message = cluster.Cut(f.Message, maxMessage)
+	f.Message = ace.Cut(f.Message, maxMessage)
 	failure := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 	return Ending{Failure: *f, Activity: failedActivity(failure)}
 }
@@ -425,7 +425,7 @@ func retryOf(r runs.Run, a *workflowpb.PendingActivityInfo) Retrying {
 		Since: p.Since, Next: p.Next, Worker: p.Worker}
 	if f := a.GetLastFailure(); f != nil {
 		x.LastError = history.FailureOf(f)
-		x.LastError.Message = cluster.Cut(x.LastError.Message, maxMessage)
+		x.LastError.Message = ace.Cut(x.LastError.Message, maxMessage)
 	}
 	if step, ok := ace.StepOf(p.Type); ok {
 		x.Phase = step

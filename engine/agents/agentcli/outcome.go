@@ -222,7 +222,7 @@ func (j *Judge) withoutResult(exit process.Exit, stderr string) (Class, string) 
 	if class := classOfText(output); class != "" {
 		return class, lineOfClass(output, class)
 	}
-	why := lastLine(output)
+	why := ace.LastLine(output)
 	switch {
 	case j.fault.text != "":
 		return cmp.Or(classOfStatus(j.fault.status), ClassFailed), j.fault.text
@@ -325,13 +325,7 @@ func lineOfClass(text string, class Class) string {
 			return strings.TrimSpace(l)
 		}
 	}
-	return lastLine(text)
-}
-
-// lastLine returns the last line that is not blank.
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	return ace.LastLine(text)
 }
 
 var statusShape = regexp.MustCompile(
@@ -397,7 +391,7 @@ func (j *Judge) sentence(o Outcome, exit process.Exit, why string) string {
 			s = "The agent finished, but 1 tool call was denied"
 		}
 	}
-	why = ace.Cut(strings.ToValidUTF8(strings.Join(strings.Fields(why), " "), "\ufffd"), maxSentence)
+	why = ace.OneLine(strings.ToValidUTF8(why, "\ufffd"), maxSentence)
 	if why != "" {
 		s += ": " + why
 	}

@@ -5,9 +5,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
+
+	"acescope/engine/ace"
 )
 
 // This scanner replaces gjson for speed: it jumps over strings and unescapes only the texts
@@ -279,16 +280,8 @@ func wholeRunes(in []byte, limit int) int {
 	return end
 }
 
-// cutText cuts a text to at most limit bytes, between characters.
-func cutText(t string, limit int) string {
-	if len(t) <= limit {
-		return t
-	}
-	for limit > 0 && !utf8.RuneStart(t[limit]) {
-		limit--
-	}
-	return strings.Clone(t[:limit])
-}
+// cutText returns a copy of the beginning of a text of at most limit bytes.
+func cutText(t string, limit int) string { return strings.Clone(ace.Head(t, limit)) }
 
 // contentText returns the text of a content, a string or a list of objects with texts, up to about limit
 // bytes.

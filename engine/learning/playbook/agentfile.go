@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"acescope/engine/ace"
 )
 
 // ExportForms lists the forms in which a playbook can be written to a file: canonical JSON, texts of ACE, the
@@ -266,7 +268,7 @@ func WriteSkill(old []byte, p *Playbook, m Mark, folder string) ([]byte, error) 
 	}
 	sections := sectionOrder(grouped(p.Bullets, p.Sections), nil)
 	subjects, _, _ := agentText(strings.Join(sections, ", "))
-	description, err := json.Marshal(cut(fmt.Sprintf(
+	description, err := json.Marshal(ace.Head(fmt.Sprintf(
 		"Entries of a playbook learned from experience, about %s. Use it for tasks on these subjects.",
 		subjects), maxSkillDescription))
 	if err != nil {
@@ -285,5 +287,5 @@ func skillName(s string) string {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})
 	name := cmp.Or(strings.Join(words, "-"), "playbook")
-	return strings.TrimRight(cut(name, maxSkillName), "-")
+	return strings.TrimRight(ace.Head(name, maxSkillName), "-")
 }

@@ -53,7 +53,7 @@ const opDelete ace.OperationType = "DELETE"
 
 func (e *editor) apply(op ace.Operation) ace.Operation {
 	op.Type = ace.OperationType(strings.ToUpper(strings.TrimSpace(string(op.Type))))
-	proposed := ace.Cut(cleanContent(cut(op.Reason, MaxContent)), maxReason)
+	proposed := ace.Cut(cleanContent(ace.Head(op.Reason, MaxContent)), maxReason)
 	op.Outcome = ace.OutcomeAccepted
 	op.Reason = ""
 	if op.Type == opDelete {
@@ -245,16 +245,16 @@ func cleanOperation(op *ace.Operation) string {
 
 // rejected returns the record of an operation that changed nothing.
 func rejected(op ace.Operation, outcome ace.Outcome, reason string) ace.Operation {
-	op.Type = ace.OperationType(strings.ToValidUTF8(cut(string(op.Type), 40), "�"))
+	op.Type = ace.OperationType(strings.ToValidUTF8(ace.Head(string(op.Type), 40), "�"))
 	op.Section = cleanSection(op.Section)
-	op.Content = cut(cleanContent(cut(op.Content, MaxContent)), MaxContent)
-	op.BulletID = strings.ToValidUTF8(cut(op.BulletID, maxID), "�")
+	op.Content = ace.Head(cleanContent(ace.Head(op.Content, MaxContent)), MaxContent)
+	op.BulletID = strings.ToValidUTF8(ace.Head(op.BulletID, maxID), "�")
 	if op.Type == ace.OpAdd {
 		op.BulletID = "" // a rejected ADD assigns no ID
 	}
 	op.SourceIDs = slices.Clone(op.SourceIDs[:min(len(op.SourceIDs), maxSources)])
 	for i, id := range op.SourceIDs {
-		op.SourceIDs[i] = strings.ToValidUTF8(cut(id, maxID), "�")
+		op.SourceIDs[i] = strings.ToValidUTF8(ace.Head(id, maxID), "�")
 	}
 	if _, problem := counters(op.Metadata); problem != "" && len(op.Metadata) > 3 {
 		op.Metadata = nil

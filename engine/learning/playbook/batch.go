@@ -151,7 +151,7 @@ func (b *batch) add(ctx context.Context, r *mergeRequest) (err error) {
 	b.head, done = ApplyWithin(b.head, v.Operations, v.Tokens)
 	r.content = b.head.Canonical()
 	v.Hash, v.Bullets, v.Operations = digest(r.content), len(b.head.Bullets), done
-	v.Rationale = strings.ToValidUTF8(cut(v.Rationale, maxRationale), "�")
+	v.Rationale = strings.ToValidUTF8(ace.Head(v.Rationale, maxRationale), "�")
 	if v.At.IsZero() {
 		v.At = time.Now()
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"acescope/engine/ace"
 )
 
 const (
@@ -129,7 +131,7 @@ func cleanText(s string) string {
 // cleanSection returns the section name on one line, cut to maxSection bytes.
 func cleanSection(s string) string {
 	s = strings.Join(strings.Fields(cleanContent(s)), " ")
-	return strings.TrimSpace(cut(s, maxSection))
+	return strings.TrimSpace(ace.Head(s, maxSection))
 }
 
 // folded normalizes white space, so that contents that differ only in it compare equal.
@@ -143,17 +145,6 @@ func folded(s string) string {
 		space = c == ' '
 	}
 	return s
-}
-
-// cut shortens s to at most n bytes without splitting a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // tally holds amounts of the three counters of a bullet.

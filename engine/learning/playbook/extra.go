@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"acescope/engine/ace"
 	"acescope/engine/internal/plainjson"
 )
 
@@ -103,7 +104,7 @@ func (l Loss) String() string { return fmt.Sprintf("%s (%d): %s", l.Field, l.Cou
 const maxLosses = 100
 
 func lose(list []Loss, field, reason string) []Loss {
-	field = cut(cleanSection(field), maxExtraName)
+	field = ace.Head(cleanSection(field), maxExtraName)
 	for i := range list {
 		if list[i].Field == field && list[i].Reason == reason {
 			list[i].Count++

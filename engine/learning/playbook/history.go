@@ -195,7 +195,7 @@ func (h *History) add(v *Version, snapshot *Playbook) {
 	h.totals.Merges++
 	h.head = v.Hash
 	by := v.Source
-	by.Rationale = strings.ToValidUTF8(cut(by.Rationale, maxWhy), "")
+	by.Rationale = strings.ToValidUTF8(ace.Head(by.Rationale, maxWhy), "")
 	before := h.size.now
 	for i := range v.Operations {
 		if op := &v.Operations[i]; op.Outcome == ace.OutcomeAccepted {

@@ -172,7 +172,7 @@ func (x *Series) versions() ([]Version, []*Playbook) {
 		}
 		v := Version{
 			Source: Source{Hash: s.Book.Hash(), At: at.UTC(), TaskID: s.TaskID,
-				Rationale: strings.ToValidUTF8(cut(s.Rationale, maxRationale), "�")},
+				Rationale: strings.ToValidUTF8(ace.Head(s.Rationale, maxRationale), "�")},
 			Parent: parent, DeltaID: fmt.Sprintf("import %d", i+1), Bullets: len(s.Book.Bullets),
 			Operations: matchLogged(operationsBetween(before, s.Book), s.Logged), Imported: &s.Imported,
 		}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"acescope/engine/ace"
@@ -138,7 +137,7 @@ func (e *Executor) run(ctx context.Context, j Job, l *launch) (run.Result, *outp
 	o.stderr.release(true)
 	setExit(&r, exit, j)
 	if r.Reason == run.ExitCode || r.Reason == run.Signaled {
-		if last := lastLine(o.stderr.text()); last != "" {
+		if last := ace.Cut(ace.LastLine(o.stderr.text()), 200); last != "" {
 			r.Error += ": " + last
 		}
 	}
@@ -173,13 +172,6 @@ func setExit(r *run.Result, exit process.Exit, j Job) {
 	if exit.Forced {
 		r.Error += "; it ignored SIGTERM"
 	}
-}
-
-// lastLine returns the last line of a text, truncated.
-func lastLine(text string) string {
-	const most = 200 // bytes
-	text = strings.TrimSpace(text)
-	return ace.Cut(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), most)
 }
 
 // setOutput makes the program's stdout the output of the run.

@@ -133,5 +133,5 @@ func (s *Server) sanitize(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "?"))
-	return ace.Cut(strings.Join(strings.Fields(text), " "), maxReason)
+	return ace.OneLine(text, maxReason)
 }

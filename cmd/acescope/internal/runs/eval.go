@@ -241,7 +241,7 @@ func (p *evalPage) answer(index int) string {
 	return answer
 }
 
-func shortText(s string) string { return ace.Cut(strings.Join(strings.Fields(s), " "), 40) }
+func shortText(s string) string { return ace.OneLine(s, 40) }
 
 // item writes how each version answered an item.
 func (p *evalPage) item(number int) error {

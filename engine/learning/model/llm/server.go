@@ -33,7 +33,7 @@ func (s Server) words(message string) string {
 	if s.Key != "" {
 		secrets = append(secrets, redact.Secret{Kind: "key", Value: s.Key})
 	}
-	message = ace.Cut(oneLine(redact.New(secrets...).String(message)), maxMessage)
+	message = ace.OneLine(redact.New(secrets...).String(message), maxMessage)
 	if message == "" {
 		return ""
 	}

@@ -260,6 +260,6 @@ func withNotes(v *ace.ParseReport, notes []string) *ace.ParseReport {
 		}
 		v.Note += o
 	}
-	v.Note = ace.Cut(oneLine(v.Note), maxNote)
+	v.Note = ace.OneLine(v.Note, maxNote)
 	return v
 }
