@@ -21,6 +21,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/internal/redact"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/engine/workflows"
@@ -302,10 +303,7 @@ func (r *Runs) Await(ctx context.Context, runID string) (run.Result, error) {
 		case !isTemporary(err):
 			return res, fmt.Errorf("run %s: %w", runID, err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		_ = sleep.For(ctx, pause)
 	}
 }
 
@@ -354,10 +352,8 @@ func (r *Runs) Stop(ctx context.Context, id string, q run.StopRequest) (run.Stat
 		if !again {
 			return s, err
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, updateAgain) != nil {
 			return s, err
-		case <-time.After(updateAgain):
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/session/host"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/temporal/history"
 	"acescope/engine/workflows"
 )
@@ -124,10 +125,8 @@ func awaitHeartbeat(
 		case b != *first && b.Attempt == attempt:
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(updateAgain):
+		if err := sleep.For(ctx, updateAgain); err != nil {
+			return err
 		}
 	}
 	return ErrNotAsking
@@ -182,10 +181,8 @@ func (a Sessions) update(ctx context.Context, sessionID, name, updateID string, 
 		if !again || try == updateTries {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(updateAgain):
+		if err := sleep.For(ctx, updateAgain); err != nil {
+			return err
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"acescope/engine/agents/session/host"
 	"acescope/engine/internal/process"
 	"acescope/engine/internal/redact"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/store/artifact"
 	"acescope/engine/temporal/server"
 	"acescope/engine/workflows"
@@ -249,10 +250,8 @@ func serveSessions(ctx context.Context, c client.Client, h *host.Host, log *slog
 			return
 		}
 		log.Warn("cannot start the worker of sessions; retrying", "error", err)
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, startRetry) != nil {
 			return
-		case <-time.After(startRetry):
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/internal/lru"
 	"acescope/engine/internal/redact"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
@@ -179,21 +180,8 @@ func startStopwatch(ctx context.Context) stopwatch {
 // stop returns the duration of the step. It first waits until the step has taken the duration of its pace.
 func (w stopwatch) stop(ctx context.Context, paceMS int64) *ace.StepTime {
 	took := time.Since(w.started)
-	sleep(ctx, time.Duration(paceMS)*time.Millisecond-took)
+	_ = sleep.For(ctx, time.Duration(paceMS)*time.Millisecond-took)
 	return &ace.StepTime{StartedAt: w.started.UTC(), DurationMS: millis(took), Attempt: w.attempt}
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// sleep waits for d or until the context is done.
-func sleep(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"acescope/engine/internal/sleep"
 	"acescope/engine/tasks/runner"
 )
 
@@ -162,9 +163,7 @@ func (b *background) deliver(notices runner.Notices) {
 		if err == nil {
 			return
 		}
-		select {
-		case <-time.After(backgroundRetry):
-		case <-ctx.Done():
+		if sleep.For(ctx, backgroundRetry) != nil {
 			b.log.Warn("dispatcher was not notified of the end of a run; its next check will find it",
 				"run", notices[0].Run, "error", err)
 			return

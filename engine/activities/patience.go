@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"acescope/engine/internal/sleep"
 	"acescope/engine/store/bucket"
 )
 
@@ -46,7 +47,7 @@ func patientlyFor[T any](ctx context.Context, patience time.Duration, use func()
 		if !errors.Is(err, bucket.ErrUnavailable) || time.Now().Add(pause).After(end) {
 			return result, err
 		}
-		if sleep(ctx, pause); ctx.Err() != nil {
+		if sleep.For(ctx, pause) != nil {
 			return result, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/batch"
 	"acescope/engine/internal/redact"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/learning/model"
 	"acescope/engine/store/artifact"
 )
@@ -56,7 +57,7 @@ func (t *toolbox) Call(ctx context.Context, name string, args any,
 	}
 	end.Result = t.payload(ctx, result)
 	t.end(n, end)
-	sleep(ctx, t.pause)
+	_ = sleep.For(ctx, t.pause)
 	return result, err
 }
 

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+
+	"acescope/sources/cluster"
 )
 
 const (
@@ -237,12 +239,7 @@ func poll(ctx context.Context, wait bool) error {
 	if !wait {
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(pollTimeout):
-		return nil
-	}
+	return cluster.Sleep(ctx, pollTimeout)
 }
 
 func pageSize(requested int32) int {

@@ -11,6 +11,7 @@ import (
 
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
+	"acescope/engine/store/durable"
 )
 
 // maxCache bounds the content of the cache file, in bytes. Larger content is not read.
@@ -91,7 +92,7 @@ func (x *Index) save(now bool) {
 	x.stale, x.unsaved = false, ""
 }
 
-// writeCache writes the transcripts that are read to their end: a temporary file, which it renames.
+// writeCache writes the transcripts that are read to their end.
 func (x *Index) writeCache() error {
 	c := cacheFile{Version: cacheVersion, Prices: x.o.Prices.Digest(), Zone: zone()}
 	for _, f := range x.files {
@@ -111,17 +112,5 @@ func (x *Index) writeCache() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, filepath.Base(x.o.Cache)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename
-	_, err = f.Write(out.Bytes())
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), x.o.Cache)
-	}
-	return err
+	return durable.WriteFile(x.o.Cache, dir, out.Bytes(), false)
 }

@@ -12,6 +12,7 @@ import (
 
 	"acescope/engine/agents/price"
 	"acescope/engine/agents/transcript"
+	"acescope/sources/cluster"
 )
 
 const (
@@ -92,10 +93,7 @@ func (x *Index) Run(ctx context.Context) {
 		if x.read(ctx, queue, again) == nil {
 			x.save(false)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Until(again)):
-		}
+		_ = cluster.Sleep(ctx, time.Until(again))
 	}
 	x.save(true)
 }

@@ -12,7 +12,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
-	"acescope/engine/internal/durable"
+	"acescope/engine/store/durable"
 )
 
 // past is what earlier attempts and earlier calls of the session left behind.

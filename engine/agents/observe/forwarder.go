@@ -17,6 +17,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/spool"
 	"acescope/engine/agents/price"
+	"acescope/engine/internal/sleep"
 )
 
 // Timing and bounds of a forwarder.
@@ -79,7 +80,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	}
 	defer lock.Close()
 	for !spool.Lock(lock) {
-		if !sleep(ctx, pollInterval) {
+		if sleep.For(ctx, pollInterval) != nil {
 			return nil
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"acescope/engine/agents/observe/spool"
-	"acescope/engine/internal/durable"
+	"acescope/engine/store/durable"
 )
 
 // maxSessions bounds the agents' sessions that are remembered. The ones without events for the

@@ -19,6 +19,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/batch"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/searchattr"
 )
@@ -204,7 +205,7 @@ func (l *lane) retry(deliveries []delivery) (refused error, ok bool) {
 		}
 		l.to.failure.Store(err.Error())
 		l.log.Warn("delivery of events failed; retrying", "events", len(events), "run", l.runID, "error", err)
-		if !sleep(l.to.ctx, wait) {
+		if sleep.For(l.to.ctx, wait) != nil {
 			return nil, false
 		}
 	}
@@ -300,7 +301,7 @@ func (l *lane) state(ctx context.Context, start string) (runState, error) {
 		case !isOpen:
 			return runAbsent, nil
 		}
-		if !sleep(ctx, minRetry) {
+		if sleep.For(ctx, minRetry) != nil {
 			return runAbsent, ctx.Err()
 		}
 	}
@@ -309,14 +310,4 @@ func (l *lane) state(ctx context.Context, start string) (runState, error) {
 func isNotFound(err error) bool {
 	var notFound *serviceerror.NotFound
 	return errors.As(err, &notFound)
-}
-
-// sleep waits and returns false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"acescope/engine/internal/sleep"
 )
 
 // How long to wait for an orphaned program: before SIGTERM, before SIGKILL, and after that.
@@ -87,10 +89,8 @@ func waitLock(ctx context.Context, f *os.File, wait time.Duration) error {
 		if !errors.Is(err, ErrHeld) || time.Now().After(until) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(retryInterval):
+		if err := sleep.For(ctx, retryInterval); err != nil {
+			return err
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"acescope/engine/internal/durable"
 	"acescope/engine/internal/lru"
 	"acescope/engine/store/bucket"
+	"acescope/engine/store/durable"
 )
 
 // cachedBooks is the number of playbooks that a store keeps in memory.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"acescope/engine/internal/durable"
+	"acescope/engine/store/durable"
 )
 
 // logs are the logs of the branches in the directory of a store, and their locks.

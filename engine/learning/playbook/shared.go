@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/store/bucket"
 
 	"golang.org/x/sync/errgroup"
@@ -303,10 +304,7 @@ func (b *shared) pause(ctx context.Context, branch string) {
 	if !last.contended() {
 		return
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(last.pause):
-	}
+	_ = sleep.For(ctx, last.pause)
 }
 
 func (b *shared) putBook(ctx context.Context, hash string, content []byte) error {

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
-	"acescope/engine/internal/durable"
 	"acescope/engine/internal/lru"
+	"acescope/engine/store/durable"
 )
 
 // Errors that callers distinguish with [errors.Is].

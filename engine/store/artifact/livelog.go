@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"acescope/engine/ace"
-	"acescope/engine/internal/durable"
+	"acescope/engine/store/durable"
 )
 
 // LogMediaType is the media type of live logs.

@@ -1,6 +1,6 @@
 // Package artifact stores payloads that are too large for a history in files named by the
 // SHA-256 of their content, and the live logs of activities. It imports engine/ace,
-// engine/internal/durable, engine/store/bucket and the standard library.
+// engine/internal/sleep, engine/store/durable, engine/store/bucket and the standard library.
 //
 // A [Store] is one directory: ab/<sha256> for the content (ab being the first two digits) and tmp
 // for files being written. Several processes and goroutines may use one directory: files are
@@ -34,8 +34,9 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/engine/internal/durable"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/store/bucket"
+	"acescope/engine/store/durable"
 )
 
 // Errors for [errors.Is].
@@ -170,10 +171,8 @@ func (s *Store) upload(ctx context.Context, ref ace.Ref, file string) error {
 		if !errors.Is(err, bucket.ErrUnavailable) || time.Now().Add(pause).After(end) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, pause) != nil {
 			return err
-		case <-time.After(pause):
 		}
 	}
 }

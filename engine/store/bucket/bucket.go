@@ -1,7 +1,7 @@
 // Package bucket keeps immutable objects by key in a directory or in an object store (S3, Google Cloud
 // Storage, Azure), for processes on several machines. An object is created completely or not at all. If
 // several processes create an object with the same key, one succeeds. [Store], [Renew] and [DeleteOld] are
-// the two sides of garbage collection; see engine/store/garbage. The package imports engine/internal/durable
+// the two sides of garbage collection; see engine/store/garbage. The package imports engine/store/durable
 // and gocloud.dev/blob, starts no goroutine and caches nothing.
 package bucket
 

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"acescope/engine/internal/durable"
+	"acescope/engine/store/durable"
 )
 
 // tmpDir holds the files that are being written. No key begins with a dot.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"acescope/engine/internal/sleep"
 )
 
 // MinAge is the minimum age of objects that garbage collection deletes. Only tests change it.
@@ -89,10 +91,8 @@ func awaitDeletion(ctx context.Context, b Bucket, marker, name string) (killed b
 			name != "" && !slices.Contains(strings.Fields(first), name) {
 			return killed, nil
 		}
-		select {
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-time.After(pause):
+		if err := sleep.For(ctx, pause); err != nil {
+			return false, err
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"acescope/engine/internal/durable"
 	"acescope/engine/internal/loopback"
+	"acescope/engine/store/durable"
 )
 
 // Path is the path of the tools on the HTTP server.

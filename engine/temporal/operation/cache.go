@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"acescope/engine/internal/durable"
+	"acescope/engine/store/durable"
 )
 
 // Cache stores results on the worker's side. Implementations are safe for concurrent use.

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/sleep"
 )
 
 // Gap lists the contract's search attributes that a namespace does not have.
@@ -109,10 +110,8 @@ func await(ctx context.Context, call func() error, temporary func(error) bool) e
 		if err == nil || !temporary(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, pollEvery) != nil {
 			return err
-		case <-time.After(pollEvery):
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/sleep"
 )
 
 // target is a placeholder: the dialer looks up the address for every connection.
@@ -78,7 +79,7 @@ func (n *Node) Dial(ctx context.Context, o client.Options) (client.Client, error
 			return nil, n.Err()
 		default:
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := sleep.For(ctx, 20*time.Millisecond); err != nil {
 			return nil, n.noAnswer(holder(n.dir), err)
 		}
 	}

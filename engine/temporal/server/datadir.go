@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/server/common/headers"
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
-	"acescope/engine/internal/durable"
+	"acescope/engine/store/durable"
 )
 
 // Names of the files in the data directory.

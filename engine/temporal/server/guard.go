@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/sleep"
 )
 
 const (
@@ -95,7 +96,7 @@ func (h *host) keepFiles() error {
 // probe calls the server until ctx ends. It reports the server as broken when the calls fail.
 func (h *host) probe(ctx context.Context) {
 	failures := 0
-	for pause(ctx, probeInterval) == nil {
+	for sleep.For(ctx, probeInterval) == nil {
 		err := h.call(ctx)
 		switch {
 		case ctx.Err() != nil:

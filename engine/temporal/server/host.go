@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/temporal/searchattr"
 )
 
@@ -192,7 +193,7 @@ func (h *host) awaitReady(ctx context.Context) (err error) {
 			return err
 		default:
 		}
-		if pause(ctx, 2*time.Millisecond) != nil {
+		if sleep.For(ctx, 2*time.Millisecond) != nil {
 			return fmt.Errorf("no answer from %s: %w", h.endpoint.Address, err)
 		}
 		gap, err = searchattr.ReadGap(ctx, frontend, ace.DefaultNamespace)

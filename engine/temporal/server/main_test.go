@@ -11,6 +11,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/internal/sleep"
 )
 
 // childDir makes the test binary host that directory, for tests that kill it.
@@ -82,7 +84,7 @@ func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	ctx := testContext(t)
 	for !ok() {
-		if pause(ctx, 5*time.Millisecond) != nil {
+		if sleep.For(ctx, 5*time.Millisecond) != nil {
 			t.Fatalf("timed out waiting for %s", what)
 		}
 	}

@@ -41,6 +41,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"acescope/engine/internal/sleep"
 )
 
 // Options are options for [Join]. Dir is required.
@@ -180,7 +182,7 @@ func (n *Node) join(ctx context.Context) error {
 		if attached || err != nil && !errors.Is(err, errNoHost) {
 			return err
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := sleep.For(ctx, 5*time.Millisecond); err != nil {
 			return n.noAnswer(holder(n.dir), err)
 		}
 	}
@@ -420,7 +422,7 @@ func (n *Node) attend(ctx context.Context) error {
 			n.opts.Logger.Error("cannot take over the server; trying again", "error", err)
 			wait = retryInterval
 		}
-		if pause(ctx, wait) != nil {
+		if sleep.For(ctx, wait) != nil {
 			return nil
 		}
 	}
@@ -453,16 +455,5 @@ func (n *Node) follow() {
 	if ok && e != n.endpoint {
 		n.endpoint = e
 		n.notify()
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"acescope/engine/ace"
-	"acescope/engine/internal/durable"
+	"acescope/engine/store/durable"
 	"acescope/engine/temporal/searchattr"
 )
 

@@ -13,7 +13,7 @@ import (
 	"runtime"
 
 	"acescope/engine/ace"
-	"acescope/engine/internal/durable"
+	"acescope/engine/store/durable"
 )
 
 // Unconfirmed is the error of a data directory whose runs must not be executed, because the user has not

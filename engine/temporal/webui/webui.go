@@ -17,7 +17,7 @@
 // Web UI opens a page that the other user serves on another port of 127.0.0.1, because browsers send the
 // cookie to every port of an address.
 //
-// The package may import engine/internal/durable and engine/internal/loopback; only cmd imports it.
+// The package may import engine/store/durable and engine/internal/loopback; only cmd imports it.
 package webui
 
 import (
@@ -34,8 +34,8 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"acescope/engine/internal/durable"
 	"acescope/engine/internal/loopback"
+	"acescope/engine/store/durable"
 )
 
 // Options configure a server.

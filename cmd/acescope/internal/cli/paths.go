@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/store/durable"
 	"acescope/engine/temporal/server"
 )
 
@@ -200,16 +201,7 @@ func ReplaceFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return durable.WriteFile(path, filepath.Dir(path), data, true)
 }
 
 // UpdateFile replaces a file of the user like [ReplaceFile]. It follows symbolic links and keeps the

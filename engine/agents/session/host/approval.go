@@ -15,6 +15,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
+	"acescope/engine/internal/sleep"
 )
 
 // maxRequests bounds the tool calls of a session that wait for an answer. By default a server
@@ -165,10 +166,8 @@ func (c Client) RequestTool(ctx context.Context, workflowID, runID string,
 		if err == nil || isPermanent(err) || ctx.Err() != nil {
 			return answer, err
 		}
-		select {
-		case <-ctx.Done():
-			return answer, ctx.Err()
-		case <-time.After(requestRetry):
+		if err := sleep.For(ctx, requestRetry); err != nil {
+			return answer, err
 		}
 	}
 }

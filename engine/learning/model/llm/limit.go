@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"acescope/engine/internal/sleep"
 	"acescope/engine/learning/model"
 )
 
@@ -64,10 +65,5 @@ func (l *limiter) wait(ctx context.Context, name string) error {
 	if err != nil || d <= 0 {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+	return sleep.For(ctx, d)
 }

@@ -22,6 +22,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/price"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/learning/prompts"
@@ -200,10 +201,8 @@ func (s *step) complete(ctx context.Context, r Request) (Response, error) {
 		if !ok {
 			return Response{}, err
 		}
-		select {
-		case <-ctx.Done():
-			return Response{}, ctx.Err()
-		case <-time.After(wait):
+		if err := sleep.For(ctx, wait); err != nil {
+			return Response{}, err
 		}
 	}
 }

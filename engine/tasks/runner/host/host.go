@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/store/artifact"
 	"acescope/engine/tasks/executor"
 	"acescope/engine/tasks/run"
@@ -154,10 +155,8 @@ func (h *Host) awaitAgents(ctx context.Context) {
 		default:
 			failures = 0
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, interval) != nil {
 			return
-		case <-time.After(interval):
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"acescope/engine/internal/sleep"
 	"acescope/engine/tasks/runner"
 )
 
@@ -55,10 +56,8 @@ func (h *Host) register(ctx context.Context) (runner.Lease, error) {
 			reported = err.Error()
 			h.emit(Event{Kind: Waiting, Text: reported})
 		}
-		select {
-		case <-ctx.Done():
-			return lease, ctx.Err()
-		case <-time.After(delay):
+		if err := sleep.For(ctx, delay); err != nil {
+			return lease, err
 		}
 	}
 }
