@@ -115,6 +115,7 @@ func complete(t *testing.T, args []string) string {
 	cmd.SetOut(&out)
 	cmd.SetErr(a.Err)
 	cmd.SetArgs(args)
+	defer a.Close()
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(args, err)
 	}

@@ -230,6 +230,7 @@ func (h hostileData) run(t *testing.T, args ...string) string {
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(a.Err, "acescope: "+cli.OneLine(cli.Advise(a, err)))
 	}
+	a.Close()
 	if ctx.Err() != nil {
 		t.Errorf("%q does not end", args)
 	}

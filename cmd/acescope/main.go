@@ -35,6 +35,7 @@ func execute() int {
 		command = completing
 	}
 	err := command(a).ExecuteContext(ctx)
+	a.Close()
 	a.Codecs.Warn(a.Err)
 	if lost, ok := errors.AsType[*cli.HostError](context.Cause(ctx)); ok {
 		err = lost

@@ -149,11 +149,10 @@ func viewer(path string) *exec.Cmd {
 
 // run connects, then reads the feeds until ctx ends.
 func (l *Link) run(ctx context.Context, p *tea.Program, begin func(context.Context, *engine.Engine) error) {
-	e, done := l.connect(ctx, begin != nil)
+	e := l.connect(ctx, begin != nil)
 	if e == nil {
 		return
 	}
-	defer done()
 	defer l.web.close()
 	l.mu.Lock()
 	l.Engine = e
@@ -176,24 +175,22 @@ const connectInterval = 2 * time.Second
 
 // connect retries until it succeeds. It returns nil if ctx ends first. With serve, the console starts runs
 // itself.
-func (l *Link) connect(ctx context.Context, serve bool) (*engine.Engine, func()) {
+func (l *Link) connect(ctx context.Context, serve bool) *engine.Engine {
 	l.app.Note = l.feeds.Link.Report
 	local := l.app.Cluster() == nil
 	serve = serve && !l.app.Settings.ReadOnly || local
 	for {
-		e, done, err := l.app.Connect(ctx,
+		e, err := l.app.Connect(ctx,
 			engine.Options{Worker: serve, Takeover: serve, LookOnly: local || !serve})
 		if err == nil {
 			l.err = nil
-			return e, done
+			return e
 		}
 		if ctx.Err() == nil {
 			l.showFailure(err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, nil
-		case <-time.After(connectInterval):
+		if cluster.Sleep(ctx, connectInterval) != nil {
+			return nil
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (x *examination) checkPrograms(ctx context.Context) {
 func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 	a := x.app
 	x.section = system.SectionServer
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		health := unread(a, err)
 		dir, _ := a.DataDir()
@@ -160,7 +160,6 @@ func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 		x.report("data", cluster.Error, "%s: %s", dir, cli.OneLine(cli.Advise(a, err)))
 		return health, nil
 	}
-	defer done()
 	deps := healthDeps(a, e)
 	deps.Agents = nil // checked before
 	health := system.Read(ctx, deps, cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})

@@ -87,12 +87,11 @@ func serve(a *cli.App, ctx context.Context, f serveFlags) error {
 		return err
 	}
 	defer exports.Close()
-	e, done, err := a.Connect(ctx, engine.Options{Worker: true, Takeover: true,
+	e, err := a.Connect(ctx, engine.Options{Worker: true, Takeover: true,
 		Metrics: exports.Registerer(), Warn: func(line string) { cli.Warn(a, "%s", line) }})
 	if err != nil {
 		return err
 	}
-	defer done()
 	if err := checkPort(a, e); err != nil {
 		return err
 	}

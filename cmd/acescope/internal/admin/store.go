@@ -37,11 +37,10 @@ func storeShowCommand(a *cli.App) *cobra.Command {
 			"directory of the embedded server.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, done, err := a.OpenReadOnly(cmd.Context())
+			e, err := a.OpenReadOnly(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer done()
 			return storeShow(a, cmd.Context(), e)
 		},
 	}
@@ -115,11 +114,10 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 	if !cli.IsDir(books) {
 		return cli.UsageError("%s is not a data directory: it has no directory playbooks", dir)
 	}
-	e, done, err := a.Open(ctx, false)
+	e, err := a.Open(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer done()
 	if e.SharedStore() == "" {
 		return cli.UsageError("there is no shared store to import to; see \"acescope setup --store\"")
 	}
@@ -208,11 +206,10 @@ func storeGCCommand(a *cli.App) *cobra.Command {
 }
 
 func storeGC(a *cli.App, ctx context.Context, f *gcFlags) error {
-	e, done, err := a.Open(ctx, false)
+	e, err := a.Open(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer done()
 	if !f.dryRun {
 		question := runs.Prepared{Title: "delete from the store what nothing refers to", Yes: "delete"}
 		if err := a.Confirm(ctx, question, f.yes); err != nil {

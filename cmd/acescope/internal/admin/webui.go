@@ -36,11 +36,10 @@ type WebLine struct {
 }
 
 func web(a *cli.App, ctx context.Context, args []string) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	line := WebLine{}
 	if len(args) > 0 {
 		found, err := sourceruns.Resolve(ctx, e.Client, args[0])

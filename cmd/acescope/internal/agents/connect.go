@@ -20,7 +20,7 @@ const answerTimeout = 20 * time.Second
 
 // openToServe connects for a command that changes something. If no process hosts the data directory, this one
 // hosts and serves it.
-func openToServe(a *cli.App, ctx context.Context) (*engine.Engine, func(), error) {
+func openToServe(a *cli.App, ctx context.Context) (*engine.Engine, error) {
 	return a.Open(ctx, !a.Served())
 }
 

@@ -175,10 +175,8 @@ func writeTranscript(a *cli.App, ctx context.Context, s *transcripts.Session, fo
 		if !follow {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if cluster.Sleep(ctx, transcriptInterval) != nil {
 			return cli.ErrInterrupted
-		case <-time.After(transcriptInterval):
 		}
 	}
 }

@@ -200,11 +200,10 @@ func readRunCosts(
 			return nil, false, nil // without a home directory there is no data directory either
 		}
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	defer done()
 	if since != "" && from.IsZero() {
 		if from, err = time.ParseInLocation(time.DateOnly, since, time.Local); err != nil {
 			return nil, false, err

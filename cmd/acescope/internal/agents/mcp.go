@@ -130,11 +130,10 @@ func serveHTTPTools(a *cli.App, ctx context.Context, f mcpFlags) error {
 // and takes over when the hosting process ends.
 func withToolServer(a *cli.App, ctx context.Context, caller mcp.Caller, serve func(*mcp.Server) error) error {
 	local := a.Cluster() == nil
-	e, done, err := a.Open(ctx, local)
+	e, err := a.Open(ctx, local)
 	if err != nil {
 		return err
 	}
-	defer done()
 	log, closeLog, err := cli.OpenLog(e.DataDir(), true)
 	if err != nil {
 		return err

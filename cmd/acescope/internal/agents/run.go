@@ -36,11 +36,10 @@ type RunClient struct {
 
 // withRuns connects to start runs. This process serves if no other one does.
 func withRuns(a *cli.App, ctx context.Context, do func(*RunClient) error) error {
-	e, done, err := openToServe(a, ctx)
+	e, err := openToServe(a, ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	c, err := newRunClient(a, e)
 	if err != nil {
 		return err
@@ -70,11 +69,10 @@ func RunError(err error) error {
 
 // ShowResult writes the result of a run, or of a session's newest run.
 func ShowResult(a *cli.App, ctx context.Context, id string) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	c, err := newRunClient(a, e)
 	if err != nil {
 		return err

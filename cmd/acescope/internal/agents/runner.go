@@ -72,11 +72,10 @@ acescope runner list --json | jq -r 'select(.type == "runner" and .status == "on
 // another one, this process is the worker.
 func withRunners(a *cli.App, ctx context.Context, what string,
 	do func(context.Context, *engine.Engine) error) error {
-	e, done, err := a.Connect(ctx, engine.Options{Worker: a.Cluster() == nil, NoRunner: true, LookOnly: true})
+	e, err := a.Connect(ctx, engine.Options{Worker: a.Cluster() == nil, NoRunner: true, LookOnly: true})
 	if err != nil {
 		return err
 	}
-	defer done()
 	if err := e.Withheld(); err != nil && e.Mode() == engine.Embedded {
 		return err
 	}

@@ -121,11 +121,10 @@ func RunnerEvents() (names []string) {
 func startRunner(a *cli.App, ctx context.Context, o host.Options) error {
 	local := a.Cluster() == nil
 	// The engine stays open after the first interrupt, for the current runs.
-	e, done, err := a.Connect(ctx, engine.Options{Worker: local, NoRunner: true, Takeover: local})
+	e, err := a.Connect(ctx, engine.Options{Worker: local, NoRunner: true, Takeover: local})
 	if err != nil {
 		return err
 	}
-	defer done()
 	if o.Capabilities.ExecutorTypes, err = executorTypes(a, e, o); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"acescope/engine/tasks/mcp"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
+	"acescope/sources/cluster"
 	"acescope/sources/runners"
 )
 
@@ -288,10 +289,8 @@ const pendingNotice = 2 * time.Second
 
 // noticePending tells the user once that no runner has taken the run.
 func (c *RunClient) noticePending(ctx context.Context, id string) {
-	select {
-	case <-ctx.Done():
+	if cluster.Sleep(ctx, pendingNotice) != nil {
 		return
-	case <-time.After(pendingNotice):
 	}
 	s, err := c.State(ctx, id)
 	if err != nil || s.Status != run.Pending {

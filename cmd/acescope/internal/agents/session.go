@@ -100,11 +100,10 @@ func listEngineSessions(a *cli.App, ctx context.Context, f sessionListFlags) ([]
 	if f.transcripts || !f.engine && !reachable(a) {
 		return nil, nil
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
 	mirrorTranscripts(a, ctx, e)
 	list, more, err := sessions.List(ctx, e.Client, e.Namespace(), sessions.MaxEngineSessions)
 	if more {
@@ -167,11 +166,10 @@ func showSession(a *cli.App, ctx context.Context, name string, follow, summary b
 // showEngineSession shows a session on the engine. found is false if no session has the name.
 func showEngineSession(a *cli.App, ctx context.Context, name string, follow, summary bool) (found bool,
 	err error) {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer done()
 	id, err := findSession(ctx, e, name)
 	if err != nil {
 		return false, err

@@ -23,11 +23,10 @@ import (
 // withSession connects and calls do with the id of the session that a name means.
 func withSession(a *cli.App, ctx context.Context, name string,
 	do func(e *engine.Engine, id string) error) error {
-	e, done, err := openToServe(a, ctx)
+	e, err := openToServe(a, ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	id, err := findSession(ctx, e, name)
 	if err == nil && id == "" {
 		err = engine.ErrNoSession.Of(name)

@@ -159,11 +159,10 @@ func startSession(a *cli.App, ctx context.Context, f sessionStartFlags) error {
 
 // start starts a session with a first message, which may be "".
 func (f sessionStartFlags) start(a *cli.App, ctx context.Context, in session.Input, first string) error {
-	e, done, err := openToServe(a, ctx)
+	e, err := openToServe(a, ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	in, runID, err := StartSession(ctx, e, in, first)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,8 @@ type App struct {
 	Begun      bool             // this command has started a run
 	Meter      *cluster.Meter   // counts calls to the server; nil before Connect
 	providers  []model.Provider // see Providers
+	opened     []func()         // close the engines
+	reader     *engine.Engine   // see OpenReadOnly
 
 	AgentDirs []string // directories of blueprints given by flags; see Library
 
@@ -110,25 +113,28 @@ const closeTimeout = 5 * time.Second
 
 // Open connects for a command that changes something. With serve this process executes runs, and becomes the
 // host when the host dies.
-func (a *App) Open(ctx context.Context, serve bool) (*engine.Engine, func(), error) {
+func (a *App) Open(ctx context.Context, serve bool) (*engine.Engine, error) {
 	return a.Connect(ctx, engine.Options{Worker: serve, Takeover: serve})
 }
 
-// OpenReadOnly connects for a command that only reads.
-func (a *App) OpenReadOnly(ctx context.Context) (*engine.Engine, func(), error) {
-	return a.Connect(ctx, engine.Options{LookOnly: true})
+// OpenReadOnly connects for a command that only reads, once.
+func (a *App) OpenReadOnly(ctx context.Context) (_ *engine.Engine, err error) {
+	if a.reader == nil {
+		a.reader, err = a.Connect(ctx, engine.Options{LookOnly: true})
+	}
+	return a.reader, err
 }
 
 // OpenFollowing connects for a command that reads until it is interrupted. On a data directory it may become
 // the last process, so it can take over and execute the runs. It never executes runs of a cluster, whose
 // artifacts and playbooks are on another machine.
-func (a *App) OpenFollowing(ctx context.Context) (*engine.Engine, func(), error) {
+func (a *App) OpenFollowing(ctx context.Context) (*engine.Engine, error) {
 	local := a.Cluster() == nil
-	e, done, err := a.Connect(ctx, engine.Options{Worker: local, Takeover: local, LookOnly: true})
+	e, err := a.Connect(ctx, engine.Options{Worker: local, Takeover: local, LookOnly: true})
 	if err == nil && e.Withheld() != nil && e.Mode() == engine.Embedded {
 		Warn(a, "no worker runs: %s", OneLine(e.Withheld()))
 	}
-	return e, done, err
+	return e, err
 }
 
 // addSettings adds the settings to o.
@@ -163,28 +169,28 @@ func (a *App) addSettings(o *engine.Options) error {
 	return err
 }
 
-// Connect opens the engine with the settings added to o. The returned function closes it.
-func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, func(), error) {
+// Connect opens the engine with the settings added to o. [App.Close] closes it.
+func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, error) {
 	if err := a.addSettings(&o); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if o.Worker && !o.LookOnly && o.Remote == nil {
 		if err := a.MayExecute(ctx, o.DataDir); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		o.Trust = true
 	}
 	recorded := server.RecordedVersion(o.DataDir)
 	log, closeLog, err := OpenLog(o.DataDir, o.Worker || !o.LookOnly || o.Remote == nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	a.Meter = cluster.NewMeter()
 	o.Logger, o.Intercept = log, cluster.DecodeLists(a.Meter.Intercept)
 	e, err := engine.Open(ctx, o)
 	if err != nil {
 		closeLog()
-		return nil, nil, err
+		return nil, err
 	}
 	a.Codecs.use(e.Codec)
 	if note := versionNote(o.DataDir, recorded, o.Version); note != "" && e.Mode() == engine.Embedded {
@@ -195,7 +201,7 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 		show(note)
 	}
 	stopWatching := watchServer(e, a.Err, a.Fail)
-	return e, func() {
+	a.opened = append(a.opened, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		stopWatching()
@@ -203,7 +209,16 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 			log.Warn("close", "error", err)
 		}
 		closeLog()
-	}, nil
+	})
+	return e, nil
+}
+
+// Close closes the engines that the command has opened, the last one first.
+func (a *App) Close() {
+	for _, closeEngine := range slices.Backward(a.opened) {
+		closeEngine()
+	}
+	a.opened, a.reader = nil, nil
 }
 
 // HostError means that this process cannot continue, because its embedded server, data directory or store was

@@ -47,11 +47,10 @@ func CompleteFrom(a *App, list func(context.Context,
 		if !a.Served() {
 			return nil
 		}
-		e, done, err := a.OpenReadOnly(ctx)
+		e, err := a.OpenReadOnly(ctx)
 		if err != nil {
 			return nil
 		}
-		defer done()
 		return list(ctx, e)
 	})
 }

@@ -27,22 +27,21 @@ import (
 // OpenRun connects for reading and finds a run by name. runID selects another run of the same workflow.
 func OpenRun(
 	a *App, ctx context.Context, name, runID string,
-) (e *engine.Engine, exec *commonpb.WorkflowExecution, done func(), err error) {
+) (e *engine.Engine, exec *commonpb.WorkflowExecution, err error) {
 	if err := checkRunID(runID); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	e, done, err = a.OpenReadOnly(ctx)
+	e, err = a.OpenReadOnly(ctx)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	run, err := runs.Resolve(ctx, e.Client, name)
 	if err != nil {
-		done()
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	exec = run.GetWorkflowExecutionInfo().GetExecution()
 	exec.RunId = cmp.Or(runID, exec.GetRunId())
-	return e, exec, done, nil
+	return e, exec, nil
 }
 
 // checkRunID returns a usage error for a value of --run that cannot be a run ID.
@@ -171,11 +170,10 @@ func HistoryOf(a *App, ctx context.Context, arg, runID string) (RunHistory, erro
 		}
 		return h, err
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return RunHistory{}, err
 	}
-	defer done()
 	return ReadRun(ctx, e, arg, runID)
 }
 
@@ -188,11 +186,10 @@ func HistoriesOf(a *App, ctx context.Context, name, runID string) ([]RunHistory,
 	if IsHistoryFile(name) {
 		return ReadHistories(a, ctx, name), nil
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
 	return ReadChain(ctx, e, name, "")
 }
 

@@ -40,11 +40,10 @@ func approveCommand(a *cli.App, name string, approved bool) *cobra.Command {
 }
 
 func decide(a *cli.App, ctx context.Context, name string, d flow.Decision) error {
-	e, done, err := a.Open(ctx, false)
+	e, err := a.Open(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer done()
 	r, err := runs.Resolve(ctx, e.Client, name)
 	if err != nil {
 		return err

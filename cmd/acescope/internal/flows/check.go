@@ -55,11 +55,10 @@ type CheckLine struct {
 }
 
 func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	query := fmt.Sprintf("WorkflowType = %q AND %s = %s", flow.Workflow, ace.AttrTask,
 		strconv.Quote(entry.Name))
 	if !all {

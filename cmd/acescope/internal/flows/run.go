@@ -72,11 +72,10 @@ func run(a *cli.App, ctx context.Context, name string, f runFlags) error {
 		return cli.UsageError("--id %q: use at most 200 letters, digits, dots, dashes and underscores", f.id)
 	}
 	begin := func() error {
-		e, done, err := a.Open(ctx, !f.detach)
+		e, err := a.Open(ctx, !f.detach)
 		if err != nil {
 			return err
 		}
-		defer done()
 		return start(a, ctx, e, in, f)
 	}
 	if f.detach {

@@ -90,11 +90,9 @@ func diff(a *cli.App, ctx context.Context, nameA, nameB string, f diffFlags) err
 	}
 	var e *engine.Engine
 	if sides[0].file == "" || sides[1].file == "" {
-		var done func()
-		if e, done, err = a.OpenReadOnly(ctx); err != nil {
+		if e, err = a.OpenReadOnly(ctx); err != nil {
 			return err
 		}
-		defer done()
 	}
 	for _, s := range sides {
 		if err := s.find(ctx, e); err != nil {

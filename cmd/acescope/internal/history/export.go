@@ -76,11 +76,10 @@ func export(a *cli.App, ctx context.Context, id string, f exportFlags) error {
 	if a.JSON && f.file == "" {
 		return cli.UsageError("standard output is the history: use -o FILE with --json")
 	}
-	e, exec, done, err := cli.OpenRun(a, ctx, id, f.run)
+	e, exec, err := cli.OpenRun(a, ctx, id, f.run)
 	if err != nil {
 		return err
 	}
-	defer done()
 	// Payloads are written as the cluster stores them: encrypted payloads stay encrypted.
 	ctx = codec.AsStored(ctx)
 	workflowID := exec.GetWorkflowId()

@@ -139,14 +139,14 @@ func (f *forkFlags) check() (pointKnown bool, err error) {
 
 // open connects for a fork. On a cluster this process must not serve runs: it may lack their artifacts.
 func (f forkFlags) open(a *cli.App, cmd *cobra.Command) (
-	e *engine.Engine, changes []sourceruns.Field, done func(), err error,
+	e *engine.Engine, changes []sourceruns.Field, err error,
 ) {
 	if changes, err = f.changes(cmd); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	serve := a.Cluster() == nil && !f.dry
-	e, done, err = a.Open(cmd.Context(), serve)
-	return e, changes, done, err
+	e, err = a.Open(cmd.Context(), serve)
+	return e, changes, err
 }
 
 // maxPromptFile is the largest prompt that the phases read, in bytes.
@@ -199,11 +199,10 @@ type ForkLine struct {
 }
 
 func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow ForkFlow) error {
-	e, changes, done, err := f.open(a, cmd)
+	e, changes, err := f.open(a, cmd)
 	if err != nil {
 		return err
 	}
-	defer done()
 	ctx := cmd.Context()
 	of, err := readOriginal(a, ctx, e, name)
 	if err != nil {

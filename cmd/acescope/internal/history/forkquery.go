@@ -32,11 +32,10 @@ type SkippedLine struct {
 
 // forkQuery forks all runs that match the query of the flags, and with --wait shows the scoreboard.
 func forkQuery(a *cli.App, cmd *cobra.Command, f forkFlags) error {
-	e, changes, done, err := f.open(a, cmd)
+	e, changes, err := f.open(a, cmd)
 	if err != nil {
 		return err
 	}
-	defer done()
 	ctx := cmd.Context()
 	originals, err := f.originals(a, ctx, e)
 	if err != nil {

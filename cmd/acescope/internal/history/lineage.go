@@ -48,11 +48,10 @@ func LineageCommand(a *cli.App) *cobra.Command {
 }
 
 func lineage(a *cli.App, ctx context.Context, name string) error {
-	e, exec, done, err := cli.OpenRun(a, ctx, name, "")
+	e, exec, err := cli.OpenRun(a, ctx, name, "")
 	if err != nil {
 		return err
 	}
-	defer done()
 	tree, err := histories.ReadLineage(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), nil)
 	if err != nil {
 		return err

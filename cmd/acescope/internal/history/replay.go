@@ -123,7 +123,6 @@ func step(a *cli.App, ctx context.Context, name string, f stepFlags) error {
 	if err != nil {
 		return err
 	}
-	defer w.close()
 	return stepRun(out, ctx, w, f)
 }
 

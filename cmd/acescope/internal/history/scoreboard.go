@@ -81,11 +81,10 @@ func (r ScoredRun) result() string {
 }
 
 func lineageOfBatch(a *cli.App, ctx context.Context, batch string) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	s, err := scoreboard.Read(ctx, e.Client, batch)
 	if err != nil {
 		return err

@@ -94,11 +94,10 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 	if err != nil {
 		return cli.UsageError("%v", err)
 	}
-	e, exec, done, err := cli.OpenRun(a, ctx, id, f.runID)
+	e, exec, err := cli.OpenRun(a, ctx, id, f.runID)
 	if err != nil {
 		return err
 	}
-	defer done()
 	out := cli.NewLines(a)
 	if !a.JSON {
 		chain, err := cli.ChainOf(ctx, e, exec)

@@ -172,11 +172,10 @@ func (v *verification) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if v.lists() || len(v.named) > 0 {
-		e, done, err := v.app.OpenReadOnly(ctx)
+		e, err := v.app.OpenReadOnly(ctx)
 		if err != nil {
 			return err
 		}
-		defer done()
 		v.engine = e
 	}
 	if v.bar != nil {

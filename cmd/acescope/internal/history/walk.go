@@ -15,13 +15,11 @@ import (
 type openedWalk struct {
 	*histories.Walk
 	cli.RunHistory
-	deps  cluster.Deps
-	close func()
+	deps cluster.Deps
 }
 
 // openWalk reads the history that an argument names, of a file or of a run on the server, with its playbooks.
 func openWalk(a *cli.App, ctx context.Context, name, runID string) (w openedWalk, err error) {
-	w.close = func() {}
 	path, _, err := cli.SplitHistoryName(name)
 	if err != nil {
 		return w, err
@@ -30,17 +28,15 @@ func openWalk(a *cli.App, ctx context.Context, name, runID string) (w openedWalk
 		w.deps.Artifact = cli.FileArtifacts(a)
 		w.RunHistory, err = cli.HistoryOf(a, ctx, name, runID)
 	} else {
-		e, done, openErr := a.OpenReadOnly(ctx)
-		if openErr != nil {
-			return w, openErr
+		e, err := a.OpenReadOnly(ctx)
+		if err != nil {
+			return w, err
 		}
-		w.close = done
 		w.deps = cluster.Deps{Client: e.Client, Namespace: e.Namespace(), Playbooks: e.Books,
 			Artifact: e.Artifacts.Get}
 		w.RunHistory, err = cli.ReadRun(ctx, e, name, runID)
 	}
 	if err != nil {
-		w.close()
 		return w, err
 	}
 	w.Walk = histories.NewWalk(w.RunHistory.Events, w.Types(), nil)
@@ -57,7 +53,6 @@ func exportWalk(a *cli.App, ctx context.Context, name string, f exportFlags) err
 	if err != nil {
 		return err
 	}
-	defer w.close()
 	page, err := w.Page(ctx, w.deps)
 	if err != nil {
 		return err

@@ -38,11 +38,10 @@ func experimentListCommand(a *cli.App) *cobra.Command {
 }
 
 func experimentList(a *cli.App, ctx context.Context) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	list, more, err := experiments.List(ctx, e.Client)
 	if err != nil {
 		return err
@@ -148,11 +147,10 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 	if f.window < 0 {
 		return cli.UsageError("--window %d: must be 0 or more", f.window)
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	s, group, err := experiments.ReadGroup(ctx, e.Client, id)
 	if err != nil {
 		return err
@@ -303,11 +301,10 @@ func experimentCompareCommand(a *cli.App) *cobra.Command {
 }
 
 func experimentCompare(a *cli.App, ctx context.Context, first, second string, all bool) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	var both [2]*experiments.Series
 	var groups [2]*experiments.Group
 	for i, id := range []string{first, second} {

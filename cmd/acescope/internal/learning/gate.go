@@ -88,11 +88,10 @@ func gate(a *cli.App, ctx context.Context, name string, f gateFlags) error {
 
 // judge reads an experiment and checks the conditions.
 func (f gateFlags) judge(a *cli.App, ctx context.Context, name string, least float64) (*gated, error) {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
 	grid, err := runs.ReadEvaluations(ctx, e, name)
 	if err != nil {
 		return nil, err

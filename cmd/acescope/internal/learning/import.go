@@ -115,7 +115,7 @@ func importSeries(a *cli.App, ctx context.Context, paths []string, f importFlags
 // importStore opens the playbooks of the data directory, which needs no server, or those of a cluster.
 func importStore(a *cli.App, ctx context.Context, readOnly bool) (*playbook.Store, error) {
 	if a.Cluster() != nil {
-		e, _, err := a.Connect(ctx, engine.Options{LookOnly: readOnly}) // until the process ends
+		e, err := a.Connect(ctx, engine.Options{LookOnly: readOnly})
 		if err != nil {
 			return nil, err
 		}

@@ -323,10 +323,9 @@ func splitPrompt(text string) (phase ace.Phase, name string) {
 }
 
 func withPrompts(a *cli.App, ctx context.Context, readOnly bool, do func(*prompts.Store) error) error {
-	s, done, err := runs.OpenPrompts(a, ctx, readOnly)
+	s, err := runs.OpenPrompts(a, ctx, readOnly)
 	if err != nil {
 		return err
 	}
-	defer done()
 	return runs.PromptError("", do(s))
 }

@@ -381,11 +381,10 @@ func readEvidence(a *cli.App, ctx context.Context, ref *playbookRef) (known play
 	if ref.branch == "" {
 		return known, cli.UsageError("--accuracy: %s belongs to no branch, so it has no tasks", ref.name)
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return known, err
 	}
-	defer done()
 	known, err = playbooks.ReadEvidence(ctx, e.Client, e.Books, ref.branch)
 	if err != nil {
 		return known, err

@@ -92,11 +92,10 @@ func playbookBlame(a *cli.App, ctx context.Context, name, bullet string, events 
 	}
 	f := &eventFinder{app: a, known: map[playbooks.RunKey]*playbooks.RunSteps{}}
 	if events {
-		e, done, err := a.OpenReadOnly(ctx)
+		e, err := a.OpenReadOnly(ctx)
 		if err != nil {
 			return err
 		}
-		defer done()
 		f.client = e.Client
 	}
 	lines := make([]BlameLine, len(bullets))

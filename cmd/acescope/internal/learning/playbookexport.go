@@ -169,11 +169,10 @@ func (r *playbookRef) export(a *cli.App, ctx context.Context, path string, f exp
 // withEffect returns the bullets that an ablation of the version measured and that have the least effect. A
 // bullet that was never cited or not measured is left out.
 func withEffect(a *cli.App, ctx context.Context, r *playbookRef, f exportFlags) (*playbook.Playbook, error) {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
 	g, err := runs.ReadEvaluations(ctx, e, f.ablation)
 	switch {
 	case err != nil:

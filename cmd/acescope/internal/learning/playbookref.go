@@ -10,7 +10,6 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
-	"acescope/engine"
 	"acescope/engine/learning/playbook"
 )
 
@@ -35,7 +34,7 @@ type playbookRef struct {
 // a cluster.
 func openStore(a *cli.App, ctx context.Context) (*playbook.Store, error) {
 	if a.Cluster() != nil {
-		e, _, err := a.Connect(ctx, engine.Options{LookOnly: true}) // until the process ends
+		e, err := a.OpenReadOnly(ctx)
 		if err != nil {
 			return nil, err
 		}

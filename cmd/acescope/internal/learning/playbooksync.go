@@ -17,6 +17,7 @@ import (
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
+	"acescope/sources/cluster"
 )
 
 const syncEvery = time.Second
@@ -109,10 +110,8 @@ func syncPlaybook(a *cli.App, ctx context.Context, path string, f syncFlags) err
 			return nil
 		}
 		f.force = false // for the first time only
-		select {
-		case <-ctx.Done():
+		if cluster.Sleep(ctx, syncEvery) != nil {
 			return nil
-		case <-time.After(syncEvery):
 		}
 		if err := store.Sync(ctx); err != nil && ctx.Err() == nil {
 			return err

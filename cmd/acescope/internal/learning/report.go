@@ -73,11 +73,10 @@ func experimentReportCommand(a *cli.App) *cobra.Command {
 }
 
 func experimentReport(a *cli.App, ctx context.Context, id, file string) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	s, group, err := experiments.ReadGroup(ctx, e.Client, id)
 	if err != nil {
 		return err

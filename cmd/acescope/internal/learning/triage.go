@@ -48,11 +48,10 @@ func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 	if o.Query, err = cli.FilterOf(o.Query); err != nil {
 		return err
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	o.Namespace = e.Namespace()
 	bar := cli.NewProgressBar(a.Err)
 	start := time.Now()

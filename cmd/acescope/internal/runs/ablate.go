@@ -168,11 +168,10 @@ func EffectsCommand(a *cli.App) *cobra.Command {
 			"accuracy with its 95 % interval, the same on all items, and the votes of the curator.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, done, err := a.OpenReadOnly(cmd.Context())
+			e, err := a.OpenReadOnly(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer done()
 			g, err := ReadEvaluations(cmd.Context(), e, args[0])
 			if err != nil {
 				return err

@@ -52,11 +52,10 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	found, err := findAll(ctx, e.Client, names)
 	if err != nil && len(names) > 1 {
 		return fmt.Errorf("%w; nothing was changed", err)

@@ -59,11 +59,10 @@ type AskLine struct {
 }
 
 func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	list, _, err := readPrompts(a, ctx, e, name, f.callFilter)
 	if err != nil {
 		return err

@@ -36,11 +36,10 @@ func DatasetCommand(a *cli.App) *cobra.Command {
 }
 
 func storeDataset(a *cli.App, ctx context.Context, path string, limit int) error {
-	e, done, err := a.Open(ctx, false)
+	e, err := a.Open(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer done()
 	set, err := ingest(a, ctx, e, path, dataSource, limit)
 	if err != nil {
 		return datasetError(err)

@@ -21,11 +21,10 @@ const (
 // detach starts a run and leaves its execution to a background process.
 func detach(a *cli.App, ctx context.Context, prompt string, f runFlags) error {
 	return HandOver(a, ctx, func() error {
-		e, done, err := a.Open(ctx, false)
+		e, err := a.Open(ctx, false)
 		if err != nil {
 			return err
 		}
-		defer done()
 		return runOn(a, ctx, e, prompt, f)
 	})
 }
@@ -44,7 +43,9 @@ func HandOver(a *cli.App, ctx context.Context, start func() error) error {
 		return err
 	}
 	defer endUnused(a)
-	if err := start(); err != nil || !a.Begun || server.Staying(dir) != 0 {
+	err = start()
+	a.Close()
+	if err != nil || !a.Begun || server.Staying(dir) != 0 {
 		return err
 	}
 	return spawn(a, ctx, dir) // the background process became idle and ended before it saw the run

@@ -110,11 +110,10 @@ type EvalAnswerLine struct {
 }
 
 func showEvaluations(a *cli.App, ctx context.Context, name, data string, item int, all bool) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	g, err := ReadEvaluations(ctx, e, name)
 	if missing := err; missing != nil {
 		var names []string

@@ -167,11 +167,10 @@ func both(a, b string) string {
 }
 
 func list(a *cli.App, ctx context.Context, o listOptions) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	if o.facets {
 		return cli.QueryError(o.query, listFacets(a, ctx, e.Client, o))
 	}

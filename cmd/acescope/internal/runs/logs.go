@@ -126,7 +126,6 @@ type chosenLogs struct {
 	logs.Choice
 	run    *commonpb.WorkflowExecution // nil for files
 	mirror cluster.Mirror
-	close  func() // the connection of mirror
 }
 
 // follow keeps the logs of other machines up to date, if wanted, until the returned function is called.
@@ -143,7 +142,6 @@ func (c chosenLogs) follow(a *cli.App, ctx context.Context, wanted bool) (stop f
 	return func() {
 		cancel()
 		mirroring.Wait()
-		c.close()
 	}
 }
 
@@ -182,11 +180,11 @@ func isPath(arg string) bool {
 
 // logsOfTask returns the logs of a run. If it follows them, they may be missing.
 func logsOfTask(a *cli.App, ctx context.Context, id string, follow bool) (c chosenLogs, err error) {
-	e, run, done, err := cli.OpenRun(a, ctx, id, "")
+	e, run, err := cli.OpenRun(a, ctx, id, "")
 	if err != nil {
 		return c, err
 	}
-	c.run, c.close, c.mirror = run, done, engine.LogMirror(e)
+	c.run, c.mirror = run, engine.LogMirror(e)
 	if err := c.mirror.Once(ctx, run.GetWorkflowId(), run.GetRunId()); err != nil {
 		cli.Warn(a, "logs of other machines: %v", err)
 	}

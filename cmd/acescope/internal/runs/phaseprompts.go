@@ -142,42 +142,39 @@ func (f runFlags) promptsOf(ctx context.Context, e *engine.Engine) (list ace.Pro
 }
 
 // OpenPrompts opens the phase prompts of the data directory, which needs no server, or those of a cluster.
-// done releases them.
-func OpenPrompts(a *cli.App, ctx context.Context, readOnly bool) (s *prompts.Store, done func(), err error) {
+func OpenPrompts(a *cli.App, ctx context.Context, readOnly bool) (s *prompts.Store, err error) {
 	if a.Cluster() != nil {
-		e, done, err := a.Connect(ctx, engine.Options{LookOnly: readOnly})
+		e, err := a.Connect(ctx, engine.Options{LookOnly: readOnly})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		return e.Prompts, done, nil
+		return e.Prompts, nil
 	}
-	done = func() {}
 	if readOnly {
 		dir, err := a.DataDir()
 		if err == nil {
 			s, err = prompts.OpenDirReadOnly(ctx, dir, artifact.OpenReadOnly(filepath.Join(dir, "artifacts")))
 		}
-		return s, done, err
+		return s, err
 	}
 	dir, err := a.OpenDataDir()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	texts, err := artifact.Open(filepath.Join(dir, "artifacts"))
 	if err == nil {
 		s, err = prompts.OpenDir(ctx, dir, texts)
 	}
-	return s, done, err
+	return s, err
 }
 
 // CompletePhasePrompts completes PHASE, the separator and NAME.
 func CompletePhasePrompts(a *cli.App, separator string) cobra.CompletionFunc {
 	return cli.Complete(a, func(ctx context.Context) (all []cobra.Completion) {
-		s, done, err := OpenPrompts(a, ctx, true)
+		s, err := OpenPrompts(a, ctx, true)
 		if err != nil {
 			return nil
 		}
-		defer done()
 		list, _ := s.List(ctx)
 		for _, v := range list {
 			about := "shipped"

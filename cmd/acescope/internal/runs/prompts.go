@@ -165,11 +165,10 @@ func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) 
 	if len(names) == 2 && a.JSON {
 		return cli.UsageError("a comparison is text: omit --json, or print each run with --json")
 	}
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	first, h, err := readPrompts(a, ctx, e, names[0], f)
 	if err != nil {
 		return err

@@ -156,11 +156,10 @@ func (f *reviewFlags) decision() (*ace.ReviewDecision, error) {
 }
 
 func (f *reviewFlags) review(a *cli.App, ctx context.Context, id string, d *ace.ReviewDecision) error {
-	e, exec, done, err := cli.OpenRun(a, ctx, id, f.run)
+	e, exec, err := cli.OpenRun(a, ctx, id, f.run)
 	if err != nil {
 		return err
 	}
-	defer done()
 	of := runs.ID{WorkflowID: exec.GetWorkflowId(), RunID: exec.GetRunId()}
 	if d == nil {
 		return listOperations(a, ctx, e, of)
@@ -227,11 +226,10 @@ func ReviewText(d *histories.Detail, now time.Time) string {
 
 // listReviews lists the runs that wait for review.
 func listReviews(a *cli.App, ctx context.Context) error {
-	e, done, err := a.OpenReadOnly(ctx)
+	e, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	rows, more, err := runs.ListOnce(ctx, e.Client, runs.ReviewQuery, maxReviews)
 	if err != nil {
 		return cli.QueryError(runs.ReviewQuery, err)

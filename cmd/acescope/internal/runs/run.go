@@ -191,11 +191,10 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f runFlags) error 
 	if f.detach && !f.dryRun {
 		return detach(a, ctx, prompt, f)
 	}
-	e, done, err := a.Open(ctx, true)
+	e, err := a.Open(ctx, true)
 	if err != nil {
 		return err
 	}
-	defer done()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go e.WatchSpace(ctx, func(err error) {

@@ -144,11 +144,10 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags, result Result
 	case f.artifact != "" && a.JSON:
 		return cli.UsageError("an artifact is printed unchanged: omit --json")
 	}
-	e, exec, done, err := cli.OpenRun(a, ctx, id, f.run)
+	e, exec, err := cli.OpenRun(a, ctx, id, f.run)
 	if err != nil {
 		return err
 	}
-	defer done()
 	if f.artifact != "" {
 		return showArtifact(a, ctx, e, exec, strings.ToLower(f.artifact))
 	}

@@ -67,11 +67,10 @@ func TailCommand(a *cli.App) *cobra.Command {
 
 // Tail follows a run or an experiment until it closes.
 func Tail(a *cli.App, ctx context.Context, id string) error {
-	e, done, err := a.OpenFollowing(ctx)
+	e, err := a.OpenFollowing(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	found, err := runs.Resolve(ctx, e.Client, id)
 	if err != nil {
 		return err
@@ -116,11 +115,10 @@ type queryTail struct {
 // tailQuery writes what happens in the runs that match a query until it is interrupted. With exitStatus it
 // ends when they have closed, and returns which of them did not complete.
 func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus bool) error {
-	e, done, err := a.OpenFollowing(interrupted)
+	e, err := a.OpenFollowing(interrupted)
 	if err != nil {
 		return err
 	}
-	defer done()
 	tails, ctx := errgroup.WithContext(interrupted)
 	t := &queryTail{Engine: e, out: cli.NewLines(a), tails: tails, slots: make(chan struct{}, maxTails),
 		followed: map[string]bool{}, ends: map[string]runs.Run{}}

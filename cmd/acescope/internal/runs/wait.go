@@ -40,11 +40,10 @@ func WaitCommand(a *cli.App) *cobra.Command {
 }
 
 func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) error {
-	e, done, err := a.OpenFollowing(ctx)
+	e, err := a.OpenFollowing(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	waiting := ctx
 	if timeout > 0 {
 		var stop context.CancelFunc

@@ -15,11 +15,10 @@ import (
 
 // Watch writes the open runs, then each run that starts or changes, until it is interrupted.
 func Watch(a *cli.App, ctx context.Context) error {
-	e, done, err := a.OpenFollowing(ctx)
+	e, err := a.OpenFollowing(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	out := cli.NewLines(a)
 	return watchRuns(a, ctx, e, "", func(r runs.Run) error { return out.Write(cli.ListLine(r)) }, nil)
 }
