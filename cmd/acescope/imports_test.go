@@ -29,8 +29,8 @@ var layers = []struct {
 	// texts of counts
 	{"tui", []string{"tui", "theme", "engine/ace"}},
 	{"theme", nil},
-	{"sources", []string{"engine/ace", "engine/store/durable", "engine/temporal", "engine/kind", "engine/stepper",
-		"engine/learning/playbook",
+	{"sources", []string{"engine/ace", "engine/store/durable", "engine/temporal", "engine/kind",
+		"engine/stepper", "engine/learning/playbook",
 		"engine/learning/ablation", "engine/learning/prompts", "engine/learning/stats",
 		"engine/agents", "engine/tasks", "engine/flow"}},
 
