@@ -9,7 +9,7 @@ TEST    := go test -vet=off -ldflags='-s -w' -timeout 30m
 # The packages whose tests start goroutines and that do not link the server. Skipped are tests that take long with the
 # detector and start none: those that draw every size, and the seeds of the fuzzers.
 RACE := ./engine/activities ./engine/agents/observe/... ./engine/agents/session/host ./engine/internal/process \
-	./engine/learning/dataset ./engine/learning/model/llm ./engine/learning/playbook ./engine/store/artifact \
+	./engine/learning/dataset ./engine/learning/model/llm ./engine/learning/playbook ./engine/store/... \
 	./engine/tasks/executor ./engine/tasks/mcp ./engine/tasks/runner/host ./engine/temporal/operation \
 	./engine/temporal/webui \
 	./sources/... ./tui ./views
