@@ -12,8 +12,8 @@ import (
 )
 
 // changing matches the names of calls that change something, of all calls of this version of Temporal.
-var changing = regexp.MustCompile("^(Add|Create|Delete|Deprecate|Execute|Fetch|Patch|Pause|Poll|Record|" +
-	"Register|Remove|Request|Reset|Respond|Set|Shutdown|Signal|Start|Stop|Terminate|Trigger|Unpause|Update|Validate)")
+var changing = regexp.MustCompile("^(Add|Create|Delete|Deprecate|Execute|Fetch|Patch|Pause|Poll|Record|Register|" +
+	"Remove|Request|Reset|Respond|Set|Shutdown|Signal|Start|Stop|Terminate|Trigger|Unpause|Update|Validate)")
 
 func TestRefuseChanges(t *testing.T) {
 	called := 0

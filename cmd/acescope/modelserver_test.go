@@ -63,6 +63,7 @@ func moody() func(llmtest.Request) llmtest.Reply {
 		if strings.Contains(r.Last(), "color") && refused.Add(1) <= 2 {
 			return llmtest.Reply{Text: "No.", Stop: "refusal"}
 		}
-		return llmtest.Reply{Text: `{"reasoning": "r", "final_answer": "1", "key_insight": "none", "operations": []}`}
+		const one = `{"reasoning": "r", "final_answer": "1", "key_insight": "none", "operations": []}`
+		return llmtest.Reply{Text: one}
 	}
 }

@@ -52,7 +52,8 @@ func ReadEvents(events []*historypb.HistoryEvent) (*histories.Detail, error) {
 	w.mu.Lock()
 	w.dirty = true
 	w.takePending(&workflowservice.DescribeWorkflowExecutionResponse{PendingWorkflowTask: w.task.Described(),
-		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}})
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
+			Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}})
 	w.mu.Unlock()
 	return w.takeDirty(), nil
 }

@@ -36,8 +36,9 @@ func (r *Run) apply(e *historypb.HistoryEvent) bool {
 	}
 	if end, ok := r.task.Closing(e); ok {
 		r.Status, r.Failure, r.Next = end.Status, end.Failure, history.NextRun(e)
+		failure := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 		r.Result = resultOf(cmp.Or(e.GetWorkflowExecutionCompletedEventAttributes().GetResult(),
-			e.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetApplicationFailureInfo().GetDetails()))
+			failure.GetApplicationFailureInfo().GetDetails()))
 	}
 	return r.State.ApplyEvent(e)
 }

@@ -18,7 +18,8 @@ func TestReportedProblems(t *testing.T) {
 			AttrProblems: {Metadata: simJSON, Data: problem}}}}
 	open := Of(info)
 	if !open.Retries() || open.Retried != WorkflowTask || open.Attempt != 0 ||
-		open.Reason() != "workflow task: category=WorkflowTaskFailed, cause=WorkflowTaskFailedCauseNonDeterministicError" {
+		open.Reason() != "workflow task: category=WorkflowTaskFailed, "+
+			"cause=WorkflowTaskFailedCauseNonDeterministicError" {
 		t.Errorf("%+v, %q", open.Retry, open.Reason())
 	}
 	info.Status = enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT

@@ -63,10 +63,10 @@ func shapesOfSecrets() []shape {
 			true, "", 0},
 		{"azure", "Q~", `(Q~[\w.~-]{31,})(?:[^\w.~-]|$)`, anywhere, true, "", 0}, // of an application
 		// of vendors whose keys begin with their own mark
-		{"token", "pypi-|dop_v1_|doo_v1_|dor_v1_|dapi|shpat_|shpss_|shpca_|shppa_|whsec_|xkeysib-|lin_api_|ntn_|" +
-			"figd_|ATATT3|PMAK-|dp.pt.|dp.st.|hvs.|hvb.|glsa_|glc_|NRAK-|AGE-SECRET-KEY-|sbp_|tskey-|r8_|pplx-|xai-|" +
-			"rubygems_|dckr_pat_|dckr_oat_|pscale_pw_|pscale_tkn_|nfp_|sntrys_|sntryu_|lsv2_pt_|lsv2_sk_|pat-na1-|" +
-			"pat-eu1-|sq0atp-|sq0csp-|phx_|tvly-|nvapi-",
+		{"token", "pypi-|dop_v1_|doo_v1_|dor_v1_|dapi|shpat_|shpss_|shpca_|shppa_|whsec_|xkeysib-|" +
+			"lin_api_|ntn_|figd_|ATATT3|PMAK-|dp.pt.|dp.st.|hvs.|hvb.|glsa_|glc_|NRAK-|AGE-SECRET-KEY-|" +
+			"sbp_|tskey-|r8_|pplx-|xai-|rubygems_|dckr_pat_|dckr_oat_|pscale_pw_|pscale_tkn_|nfp_|" +
+			"sntrys_|sntryu_|lsv2_pt_|lsv2_sk_|pat-na1-|pat-eu1-|sq0atp-|sq0csp-|phx_|tvly-|nvapi-",
 			`([\w.-]{24,})`, word, true, "", 0},
 		{"npm", "npm_", `(npm_[A-Za-z0-9]{36,})`, word, false, "", 0},
 		{"huggingface", "hf_", `(hf_[A-Za-z0-9]{30,})`, word, false, "", 0},

@@ -15,7 +15,9 @@ import (
 
 // Kind is the kind.
 var Kind = kind.Kind{Type: ace.ExperimentWorkflow,
-	New: func() kind.Fold { return &fold{state: &ace.ExperimentState{}, decoder: &history.ExperimentDecoder{}} }}
+	New: func() kind.Fold {
+		return &fold{state: &ace.ExperimentState{}, decoder: &history.ExperimentDecoder{}}
+	}}
 
 type fold struct {
 	state   *ace.ExperimentState

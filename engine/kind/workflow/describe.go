@@ -108,8 +108,8 @@ func (f *fold) Sections(b kind.Books, e *historypb.HistoryEvent) []kind.Section 
 
 func fieldItems(fields map[string]*commonpb.Payload) (items []kind.Item) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		items = append(items, kind.Item{Fields: kind.Fields(
-			kind.Field{Label: name, Text: kind.Plain([]byte(payloadText(history.PayloadList(fields[name]))))})})
+		text := kind.Plain([]byte(payloadText(history.PayloadList(fields[name]))))
+		items = append(items, kind.Item{Fields: kind.Fields(kind.Field{Label: name, Text: text})})
 	}
 	return items
 }

@@ -46,7 +46,8 @@ func (t *WorkflowTask) Apply(e *historypb.HistoryEvent) (fails bool) {
 		return t.failed(e, TaskFailure(e.GetWorkflowTaskFailedEventAttributes()))
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
 		// A task that was not started in time only moves from the queue of one worker to that of all.
-		if e.GetWorkflowTaskTimedOutEventAttributes().GetTimeoutType() == enumspb.TIMEOUT_TYPE_START_TO_CLOSE {
+		timeout := e.GetWorkflowTaskTimedOutEventAttributes().GetTimeoutType()
+		if timeout == enumspb.TIMEOUT_TYPE_START_TO_CLOSE {
 			return t.failed(e, &failurepb.Failure{Message: "no worker finished the workflow task in time"})
 		}
 	}

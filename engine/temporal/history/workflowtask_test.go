@@ -38,7 +38,8 @@ func event(seconds int, t enumspb.EventType) *historypb.HistoryEvent {
 func scheduled(seconds int, attempt int32) *historypb.HistoryEvent {
 	e := event(seconds, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED)
 	e.Attributes = &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
-		WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{Attempt: attempt}}
+		WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{
+			Attempt: attempt}}
 	return e
 }
 
@@ -143,7 +144,8 @@ func TestWorkflowTaskEnding(t *testing.T) {
 			terminated(41, "")}, "its workflow task had failed 1 or more times: wrong key"},
 		"deadlock": {[]*historypb.HistoryEvent{scheduled(0, 1), started(0),
 			taskTimedOut(10, enumspb.TIMEOUT_TYPE_START_TO_CLOSE), timedOut},
-			plain + "; its workflow task had failed 1 or more times: no worker finished the workflow task in time"},
+			plain + "; its workflow task had failed 1 or more times: " +
+				"no worker finished the workflow task in time"},
 		"sticky queue": {[]*historypb.HistoryEvent{scheduled(0, 1),
 			taskTimedOut(5, enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START), scheduled(5, 1), started(6), timedOut},
 			plain},

@@ -78,9 +78,8 @@ func sameFile(path string, was fs.FileInfo) error {
 }
 
 func movedError(dir string, err error) error {
-	return failf(ErrMoved, err, "data directory %s was moved, deleted or unmounted while this process used it; "+
-		"start acescope again with the new --data-dir",
-		dir)
+	return failf(ErrMoved, err, "data directory %s was moved, deleted or unmounted while this process "+
+		"used it; start acescope again with the new --data-dir", dir)
 }
 
 // keepFiles writes the files that other processes need to find and reach this host again if they were changed

@@ -156,8 +156,8 @@ func storageError(dir, text string) error {
 	} else if !containsAny(text, diskTexts) {
 		return nil
 	}
-	return failf(ErrDataDir, nil, "data directory %s: its disk failed or refuses writes: %s; check that it is "+
-		"mounted, writable and not full, then start acescope again", dir, text)
+	return failf(ErrDataDir, nil, "data directory %s: its disk failed or refuses writes: %s; check that it "+
+		"is mounted, writable and not full, then start acescope again", dir, text)
 }
 
 // checkLimit bounds the time to check a database.

@@ -21,8 +21,9 @@ import (
 type Unconfirmed struct{ Dir, Why string }
 
 func (u *Unconfirmed) Error() string {
-	return fmt.Sprintf("data directory %s is not confirmed: %s; its open runs may start programs, so none is "+
-		"executed; look at it in the console, which asks, or confirm it with --trust-data-dir", u.Dir, u.Why)
+	return fmt.Sprintf("data directory %s is not confirmed: %s; its open runs may start programs, so none "+
+		"is executed; look at it in the console, which asks, or confirm it with --trust-data-dir",
+		u.Dir, u.Why)
 }
 
 // Key returns the secret of a user, which confirms data directories. A nil Key confirms every directory.
@@ -43,8 +44,8 @@ func UserKey(path string) ([]byte, error) {
 	}
 	key, err := os.ReadFile(path)
 	if err == nil && (len(key) < keySize || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0) {
-		err = fmt.Errorf("%s has %d bytes and mode %04o, and needs %d bytes that only you can read: delete it",
-			path, len(key), info.Mode().Perm(), keySize)
+		err = fmt.Errorf("%s has %d bytes and mode %04o, and needs %d bytes that only you can read: "+
+			"delete it", path, len(key), info.Mode().Perm(), keySize)
 	}
 	return key, err
 }

@@ -33,11 +33,12 @@ func GateCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gate EXPERIMENT",
 		Short: "Check conditions on an experiment, for a CI system; exits with 1 unless all hold",
-		Long: "Check that an experiment has completed, and the conditions of the flags. The evaluation is the last\n" +
-			"complete one; a condition on it does not hold if the experiment has learned more after it, because a\n" +
-			"budget was spent, or if it does not hold should the failed items of the evaluation be wrong. A regression\n" +
-			"is an item that the last evaluation of the other experiment answered correctly and this one does not, also\n" +
-			"because it failed; both need the same items, and the other experiment must have completed.",
+		Long: "Check that an experiment has completed, and the conditions of the flags. The evaluation\n" +
+			"is the last complete one; a condition on it does not hold if the experiment has learned more\n" +
+			"after it, because a budget was spent, or if it does not hold should the failed items of the\n" +
+			"evaluation be wrong. A regression is an item that the last evaluation of the other\n" +
+			"experiment answered correctly and this one does not, also because it failed; both need the\n" +
+			"same items, and the other experiment must have completed.",
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment $CI_COMMIT &&\n" +
 			"  acescope gate $CI_COMMIT --min-eval 0.9 --no-regressions main --max-cost 5 --junit gate.xml",
 		Args: cobra.ExactArgs(1),

@@ -283,7 +283,8 @@ func (p *evalPage) item(number int) error {
 			page.field("usage", "%s, %s", ace.Count(item.Usage.Tokens(), "token"), item.Usage.Cost())
 		}
 		if item.Calls != nil {
-			page.field("requests", "%s to models on record: \"acescope prompts %s --item %d --phase 'evaluation %d'\"",
+			page.field("requests",
+				"%s to models on record: \"acescope prompts %s --item %d --phase 'evaluation %d'\"",
 				ace.Count(item.Calls.Requests, "request"), p.Input.ExperimentID, number, i)
 		}
 	}

@@ -81,7 +81,8 @@ func ListCommand(a *cli.App) *cobra.Command {
 	f.BoolVar(&o.reverse, "reverse", false, "reverse the order of --sort")
 	f.StringSliceVar(&o.columns, "columns", usualColumns, "columns of the table: "+columns)
 	f.BoolVar(&o.retrying, "retrying", false,
-		"only open runs with a retried activity, or a workflow task that fails or waits; describes each open run")
+		"only open runs with a retried activity, or a workflow task that fails or waits; "+
+			"describes each open run")
 	f.BoolVar(&o.facets, "facets", false, "count the values of the search attributes instead")
 	f.BoolVar(&o.summary, "summary", false,
 		fmt.Sprintf("end with verdicts, cost and playbook changes of the last %d closed tasks that match, whatever --limit",

@@ -128,8 +128,8 @@ func readPrompts(
 // notRead says that acescope cannot tell which calls a run of a type that the contract does not have has
 // made.
 func notRead(calls, kind, name string) string {
-	return fmt.Sprintf("it does not read the %s calls of workflows of type %s: \"acescope timeline %s --events\" "+
-		"lists the activities", calls, kind, name)
+	return fmt.Sprintf("it does not read the %s calls of workflows of type %s: "+
+		"\"acescope timeline %s --events\" lists the activities", calls, kind, name)
 }
 
 // evaluationLogs returns the records of the answers to an item by the evaluations of an experiment.
@@ -154,9 +154,9 @@ func evaluationLogs(ctx context.Context, e *engine.Engine, name string, item int
 	}
 	if item == 0 && len(recorded) > 0 {
 		numbers := slices.Sorted(maps.Keys(recorded))
-		return nil, cli.UsageError("%s has requests on record of %s, from %d to %d: name one with --item; those of "+
-			"its tasks are with the tasks", name, ace.Count(len(numbers), "evaluation item"), numbers[0],
-			numbers[len(numbers)-1])
+		return nil, cli.UsageError("%s has requests on record of %s, from %d to %d: name one with "+
+			"--item; those of its tasks are with the tasks", name,
+			ace.Count(len(numbers), "evaluation item"), numbers[0], numbers[len(numbers)-1])
 	}
 	return logs, nil
 }
