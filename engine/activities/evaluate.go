@@ -206,7 +206,7 @@ type answering struct {
 	item  ace.EvalItem
 }
 
-// noItemCan reports whether an error of an item is one of all items.
+// noItemCan reports whether an error that one item met prevents all items from being answered.
 func noItemCan(err error) bool {
 	kind := model.KindOf(err)
 	return kind == model.Auth || kind == model.NoModel

@@ -10,7 +10,7 @@ import (
 	"acescope/engine/tasks/run"
 )
 
-// Kind is the kind.
+// Kind describes a run of a blueprint.
 var Kind = kind.Kind{Type: run.Workflow, New: func() kind.Fold { return &fold{decoder: &run.Decoder{}} }}
 
 // fold folds a blueprint run. The state replaces its slices and maps and never changes them in place.

@@ -13,7 +13,7 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Kind is the kind.
+// Kind describes an experiment.
 var Kind = kind.Kind{Type: ace.ExperimentWorkflow,
 	New: func() kind.Fold {
 		return &fold{state: &ace.ExperimentState{}, decoder: &history.ExperimentDecoder{}}

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Kind is the kind.
+// Kind describes a flow.
 var Kind = kind.Kind{Type: flow.Workflow, New: func() kind.Fold { return &fold{} }}
 
 // fold folds a run of a flow. Its phase is the step that changed last, so that a step by phase stops at

@@ -11,7 +11,7 @@ import (
 	"acescope/engine/kind"
 )
 
-// Kind is the kind.
+// Kind describes a session of an agent.
 var Kind = kind.Kind{Type: session.Workflow,
 	New: func() kind.Fold { return &fold{decoder: &session.Decoder{}} }}
 

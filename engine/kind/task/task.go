@@ -12,7 +12,7 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Kind is the kind.
+// Kind describes a task of ACE.
 var Kind = kind.Kind{Type: ace.TaskWorkflow, New: func() kind.Fold {
 	return &fold{state: &ace.State{},
 		decoder: &history.Decoder{}}
