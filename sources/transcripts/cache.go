@@ -1,11 +1,6 @@
 package transcripts
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -21,7 +16,7 @@ const maxCache = 256 << 20
 // Other versions are not read.
 const cacheVersion = 9
 
-// cacheFile is the content of the cache file: compressed JSON, whose checksum detects damage.
+// cacheFile is the content of the cache file.
 type cacheFile struct {
 	Version int      `json:"version"`
 	Prices  string   `json:"prices"` // digest of those of the costs
@@ -44,8 +39,8 @@ func (x *Index) load() {
 		return
 	}
 	x.loaded = true
-	cache, err := readCache(x.o.Cache)
-	if err != nil || cache.Version != cacheVersion || cache.Prices != x.o.Prices.Digest() ||
+	var cache cacheFile
+	if err := durable.LoadCache(x.o.Cache, maxCache, &cache); err != nil || cache.Version != cacheVersion || cache.Prices != x.o.Prices.Digest() ||
 		cache.Zone != zone() {
 		return
 	}
@@ -60,23 +55,6 @@ func (x *Index) load() {
 
 // zone names the local time zone: its offset and abbreviation of now.
 func zone() string { return time.Now().Format("-0700 MST") }
-
-func readCache(path string) (c cacheFile, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return c, err
-	}
-	defer f.Close()
-	content, err := gzip.NewReader(f)
-	if err != nil {
-		return c, err
-	}
-	data, err := io.ReadAll(io.LimitReader(content, maxCache))
-	if err != nil {
-		return c, err
-	}
-	return c, json.Unmarshal(data, &c)
-}
 
 // save writes the cache file if it is out of date and due, or now. If that fails, the next
 // process reads the transcripts again.
@@ -100,17 +78,5 @@ func (x *Index) writeCache() error {
 			c.Files = append(c.Files, cached{f.format.Agent(), f.Entry, f.offset, f.summary, f.copied})
 		}
 	}
-	var out bytes.Buffer
-	content := gzip.NewWriter(&out)
-	if err := json.NewEncoder(content).Encode(c); err != nil {
-		return err
-	}
-	if err := content.Close(); err != nil {
-		return err
-	}
-	dir := filepath.Dir(x.o.Cache)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return durable.WriteFile(x.o.Cache, dir, out.Bytes(), false)
+	return durable.SaveCache(x.o.Cache, c)
 }

@@ -15,6 +15,7 @@ import (
 	"acescope/engine/agents/price"
 	"acescope/engine/agents/transcript"
 	"acescope/engine/agents/transcript/transcripttest"
+	"acescope/engine/store/durable"
 )
 
 func claudeRoot(dir string) []Root { return []Root{{Format: transcript.Of(agentcli.Claude), Dir: dir}} }
@@ -447,7 +448,8 @@ func TestSecrets(t *testing.T) {
 	put(t, path, promptLine("u1", "11111111-1111-4111-8111-111111111111", "use "+secret+
 		" and password=hunter2", 1))
 	list, _ := once(t, Options{Roots: claudeRoot(dir), Cache: cache})
-	c, err := readCache(cache)
+	var c cacheFile
+	err := durable.LoadCache(cache, maxCache, &c)
 	if err != nil || len(c.Files) != 1 || len(list) != 1 {
 		t.Fatalf("%+v, %v", c, err)
 	}
