@@ -14,8 +14,11 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/kind"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
+	"acescope/engine/trace"
+	"acescope/engine/trace/adapter"
 	"acescope/sources/runs"
 )
 
@@ -79,28 +82,54 @@ func agentUsage(e *historypb.HistoryEvent) (u ace.Usage) {
 	return u
 }
 
-// maxUsageEvents bounds the events that [AddUsage] reads of a run.
-const maxUsageEvents = 2000
+// maxTraceEvents bounds the events that [AddTrace] reads of a run.
+const maxTraceEvents = 50_000
 
-// LacksUsage reports whether the usage of a run is only in its history: acescope's workflows and those that
-// set a summary have it in the memo.
-func LacksUsage(r runs.Run) bool { return r.Summary == nil && runs.TypeOf(r.Type) == runs.OtherType }
+// maxSentence bounds the texts of a summary, in bytes.
+const maxSentence = 160
 
-// AddUsage reads the usage of the agents that a run called from its history, and sets the run's summary if
-// there is any. See [LacksUsage].
-func AddUsage(ctx context.Context, c client.Client, r *runs.Run) error {
-	var u ace.Usage
+// LacksTrace reports whether only the history of a run says what its agents did: acescope's workflows and
+// those that set a summary have it in the memo.
+func LacksTrace(r runs.Run) bool { return r.Summary == nil && runs.TypeOf(r.Type) == runs.OtherType }
+
+// AddTrace reads from the history of a run what its agents did, and sets the run's trace and summary if it
+// says anything of them. See [LacksTrace].
+func AddTrace(ctx context.Context, c client.Client, r *runs.Run) error {
+	var u ace.Usage // of coding agents that the run called
+	var f adapter.Folder
+	var last *historypb.HistoryEvent
 	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false,
 		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for n := 0; n < maxUsageEvents && iter.HasNext(); n++ {
+	for n := 0; n < maxTraceEvents && iter.HasNext(); n++ {
 		e, err := iter.Next()
 		if err != nil {
 			return err
 		}
+		f.Apply(e)
 		u = u.Add(agentUsage(e))
+		last = e
 	}
-	if u.Unpriced = u.Unpriced || u != (ace.Usage{}) && iter.HasNext(); u != (ace.Usage{}) {
-		r.Summary = &ace.Summary{Usage: u}
+	t := f.Trace()
+	u = u.Add(UsageOf(t.Sum))
+	if u.Unpriced = u.Unpriced || u != (ace.Usage{}) && iter.HasNext(); t.Empty() && u == (ace.Usage{}) {
+		return nil
+	}
+	r.Summary = &ace.Summary{Usage: u, Skills: t.Tools, SkillsOK: t.Tools - t.Failed,
+		Subject: ace.OneLine(t.Prompt(), maxSentence)}
+	result, failure := history.Outcome(last)
+	if text := kind.Plain(history.JSON(result)); failure == nil {
+		r.Summary.Answer = ace.OneLine(text, maxSentence)
+	} else {
+		r.Summary.Cause = ace.OneLine(history.FailureOf(failure).Message, maxSentence)
+	}
+	if r.Model = cmp.Or(r.Model, t.Model); !t.Empty() {
+		r.Trace = &t.Summary
 	}
 	return nil
+}
+
+// UsageOf returns the usage of requests to models. It lacks a price if it lacks a figure of any request.
+func UsageOf(s trace.Sum) ace.Usage {
+	return ace.Usage{InputTokens: s.Input + s.CacheWrite, CacheReadTokens: s.CacheRead, OutputTokens: s.Output,
+		CostUSD: s.Cost, Unpriced: s.Unpriced > 0}
 }

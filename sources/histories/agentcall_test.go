@@ -85,15 +85,15 @@ func TestUsageOfOwnWorkflow(t *testing.T) {
 		map[string]any{"exit_class": "ok", "usage": ace.Usage{OutputTokens: 7, CostUSD: 0.25}})
 	b.Activity(0, time.Second, "charge_card", nil, map[string]any{"paid": true})
 	r := runs.Run{Type: "OrderWorkflow"}
-	if !LacksUsage(r) || LacksUsage(runs.Run{Type: ace.TaskWorkflow}) {
+	if !LacksTrace(r) || LacksTrace(runs.Run{Type: ace.TaskWorkflow}) {
 		t.Error("which runs lack their usage")
 	}
-	if err := AddUsage(t.Context(), &historyClient{events: b.Events}, &r); err != nil || r.Summary == nil ||
+	if err := AddTrace(t.Context(), &historyClient{events: b.Events}, &r); err != nil || r.Summary == nil ||
 		r.Summary.Usage.Cost() != "$0.2500" {
 		t.Errorf("%+v, %v", r.Summary, err)
 	}
 	none := runs.Run{Type: "OrderWorkflow"}
-	if err := AddUsage(t.Context(), &historyClient{events: b.Events[:1]}, &none); err != nil ||
+	if err := AddTrace(t.Context(), &historyClient{events: b.Events[:1]}, &none); err != nil ||
 		none.Summary != nil {
 		t.Errorf("without agents: %+v, %v", none.Summary, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
+	"acescope/engine/trace"
 	"acescope/sources/cluster"
 )
 
@@ -33,6 +34,8 @@ type Run struct {
 	Close      time.Time    `json:"close,omitzero"`    // zero while it runs
 	Events     int64        `json:"events,omitempty"`  // history length in visibility
 	Summary    *ace.Summary `json:"summary,omitempty"` // nil if it has not set one
+	// Trace says what the agents of another workflow type did, without their calls; nil if it is not read.
+	Trace *trace.Summary `json:"trace,omitempty"`
 	Retry
 	Fork      *ace.Forked `json:"forked_from,omitempty"` // the original of a fork, otherwise nil
 	Blueprint string      `json:"blueprint,omitempty"`   // of a blueprint run, otherwise ""

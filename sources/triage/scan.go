@@ -312,7 +312,7 @@ func (s *scanner) readUsage(ctx context.Context) error {
 	var want []runs.Run
 	sample := 0
 	for _, r := range s.facts.Closed {
-		if !histories.LacksUsage(r) {
+		if !histories.LacksTrace(r) {
 			continue
 		}
 		if sample++; sample > maxPhaseSample {
@@ -324,7 +324,7 @@ func (s *scanner) readUsage(ctx context.Context) error {
 	}
 	return gather(ctx, s, "costs", want, s.facts.Used, func(ctx context.Context, r runs.Run) (*ace.Summary,
 		error) {
-		err := histories.AddUsage(ctx, s.c, &r)
+		err := histories.AddTrace(ctx, s.c, &r)
 		return r.Summary, err
 	})
 }

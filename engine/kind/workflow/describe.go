@@ -93,8 +93,10 @@ func (f *fold) Sections(b kind.Books, e *historypb.HistoryEvent) []kind.Section 
 		l.Add("Failure", "", kind.Item{Head: f.failure.Type, Outcome: kind.OutcomeFailed,
 			Fields: kind.Fields(kind.Field{Kind: kind.FieldError, Text: f.failure.Message})})
 	}
+	calls := f.agent.Trace()
+	ran := f.describe(&l, &calls)
 	for g := range groupCount {
-		items, total := f.items(g)
+		items, total := f.items(g, ran)
 		remark := ""
 		if total > len(items) {
 			remark = "the newest " + ace.Number(len(items)) + " of " + ace.Number(total)
@@ -141,15 +143,17 @@ func (f *fold) trouble() string {
 		history.FailureOf(f.attempts.Failure).Message
 }
 
-// items returns the newest operations of a group and the number of all.
-func (f *fold) items(g group) (items []kind.Item, total int) {
+// items returns the newest operations of a group that are no calls of agents, and the number of all.
+func (f *fold) items(g group, calls map[int64]bool) (items []kind.Item, total int) {
 	for c, n := range f.counts {
 		if c.group == g {
 			total += n
 		}
 	}
 	for _, o := range slices.Backward(f.operations) {
-		if o.group == g && len(items) < maxListed {
+		if o.group == g && calls[o.event] {
+			total--
+		} else if o.group == g && len(items) < maxListed {
 			items = append(items, o.item())
 		}
 	}

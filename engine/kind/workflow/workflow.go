@@ -20,6 +20,8 @@ import (
 	"acescope/engine/kind"
 	"acescope/engine/kind/task"
 	"acescope/engine/temporal/history"
+	"acescope/engine/trace"
+	"acescope/engine/trace/adapter"
 )
 
 // Kind recognizes every run.
@@ -46,6 +48,7 @@ type fold struct {
 	counts     map[count]int
 	dropped    int
 	last       *operation // that the last event began or changed, or nil
+	agent      adapter.Folder
 }
 
 // count identifies a counter of operations.
@@ -67,6 +70,7 @@ func (f *fold) Clone() kind.Fold {
 	c := *f
 	c.task = f.task.Clone()
 	c.memo, c.attrs = maps.Clone(f.memo), maps.Clone(f.attrs)
+	c.agent = f.agent.Clone()
 	c.operations, c.open, c.counts = slices.Clone(f.operations), maps.Clone(f.open), maps.Clone(f.counts)
 	return &c
 }
@@ -101,8 +105,12 @@ func (f *fold) Phase() string {
 	return text
 }
 
+// Trace implements [kind.Tracer].
+func (f *fold) Trace() trace.Trace { return f.agent.Trace() }
+
 func (f *fold) Apply(e *historypb.HistoryEvent) kind.Effect {
 	of := f.task.Apply(e)
+	f.agent.Apply(e)
 	f.last = nil
 	var effect kind.Effect
 	if effect.Changed = f.apply(e); of.Changed {

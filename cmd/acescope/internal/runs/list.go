@@ -230,12 +230,12 @@ func (o *listOptions) withUsage(
 	}
 	read := 0
 	return func(r runs.Run) error {
-		if histories.LacksUsage(r) {
+		if histories.LacksTrace(r) {
 			if read++; read == maxUsages+1 {
 				cli.Warn(a, "the costs of older workflows are not read; use \"acescope show\" or --limit")
 			}
 			if read <= maxUsages {
-				if err := histories.AddUsage(ctx, c, &r); err != nil && !cluster.NotFound(err) {
+				if err := histories.AddTrace(ctx, c, &r); err != nil && !cluster.NotFound(err) {
 					return err
 				}
 			}
