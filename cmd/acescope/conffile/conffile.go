@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"acescope/engine/trace/adapter"
 	"acescope/sources/runs"
 	"acescope/tui/text"
 )
@@ -31,6 +32,7 @@ type File struct {
 
 	Filters   []runs.SavedFilter
 	Prices    []Price
+	Adapters  []adapter.Adapter
 	Providers []Provider
 	Agents    []Agent
 	Graders   []Grader
@@ -84,7 +86,7 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 	p.lines = keyLines(data)
 	tables := map[string]func(any){
 		"keys": p.readKeys, "filters": p.readFilters, "prices": p.readPrices, "providers": p.readProviders,
-		"agents": p.readAgents, "graders": p.readGraders, "prompts": p.readPrompts,
+		"adapters": p.readAdapters, "agents": p.readAgents, "graders": p.readGraders, "prompts": p.readPrompts,
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(tree), func(a, b string) int {
 		return p.line(a) - p.line(b)

@@ -17,6 +17,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/learning/grade"
 	"acescope/engine/learning/prompts"
+	"acescope/engine/trace/adapter"
 	"acescope/sources/runs"
 )
 
@@ -72,6 +73,22 @@ func (p *parser) readPrices(value any) {
 			}
 		}
 		p.Prices = append(p.Prices, price)
+		return nil
+	})
+}
+
+// readAdapters reads the tables [[adapters]], which say where the activities of the user's workers have what
+// agents did.
+func (p *parser) readAdapters(value any) {
+	p.readList("adapters", "activity, model, messages and usage", value, func(at string, e any) error {
+		var a adapter.Adapter
+		if err := p.decode(at, e, &a); err != nil {
+			return err
+		}
+		if err := a.Check(); err != nil {
+			return err
+		}
+		p.Adapters = append(p.Adapters, a)
 		return nil
 	})
 }

@@ -199,3 +199,23 @@ command = "emacs"
 		}
 	}
 }
+
+// A path of an adapter may be a text or a list; a mistake names the line.
+func TestAdapters(t *testing.T) {
+	f, warnings := Parse("c.toml", []byte(`
+[[adapters]]
+activity = "Ask*"
+model = "input.0.model"
+usage = ["result.usage", "result.stats"]
+
+[[adapters]]
+activity = "ask"
+model = "output.model"
+`), func(string) bool { return false })
+	if len(f.Adapters) != 1 || f.Adapters[0].Model[0] != "input.0.model" || len(f.Adapters[0].Usage) != 2 {
+		t.Errorf("%+v", f.Adapters)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], `:7: adapter: path "output.model"`) {
+		t.Errorf("%q", warnings)
+	}
+}

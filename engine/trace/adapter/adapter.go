@@ -11,11 +11,13 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pelletier/go-toml/v2"
@@ -29,34 +31,57 @@ import (
 
 // Adapter maps activities to calls. A path is "summary", "activity.N" (what the Nth * of the pattern stands
 // for, from 1), "input.N" (the Nth payload, from 0) or "result", the latter two followed by a path of gjson
-// (https://github.com/tidwall/gjson/blob/master/SYNTAX.md). Of several paths, the first with a value counts.
+// (https://github.com/tidwall/gjson/blob/master/SYNTAX.md).
 type Adapter struct {
 	Framework string `toml:"framework"`
 	// Operation is "chat" (or ""), "execute_tool", or "node" for an activity whose messages hold any number
 	// of answers and results of tools.
-	Operation string   `toml:"operation"`
-	Activity  []string `toml:"activity"` // patterns of activity types, with * for any characters
-	Needs     []string `toml:"needs"`    // paths that must have a value
+	Operation string `toml:"operation"`
+	Activity  Paths  `toml:"activity"` // patterns of activity types, with * for any characters
+	Needs     Paths  `toml:"needs"`    // all of them must have a value
 
-	Agent, Provider, Model, System, Messages, Tools []string
+	Agent    Paths `toml:"agent"`
+	Provider Paths `toml:"provider"`
+	Model    Paths `toml:"model"`
 	// Key is the name under which the worker configured the model, if the history does not name the model.
-	Key                             []string
-	Answer, Answered, Finish, Usage []string
-	// InputTokens and the others are figures outside an object that Usage could name. Input is with cached
-	// tokens unless Exclusive is set, and output is with reasoning.
-	InputTokens     []string `toml:"input_tokens"`
-	CacheReadTokens []string `toml:"cache_read_tokens"`
-	OutputTokens    []string `toml:"output_tokens"`
-	ReasoningTokens []string `toml:"reasoning_tokens"`
-	Exclusive       bool
+	Key      Paths `toml:"key"`
+	System   Paths `toml:"system"`
+	Messages Paths `toml:"messages"`
+	Tools    Paths `toml:"tools"`
+	Answer   Paths `toml:"answer"`
+	Answered Paths `toml:"answered"` // the model that answered
+	Finish   Paths `toml:"finish"`
+	Error    Paths `toml:"error"` // of an activity that completes though its call failed
+	Usage    Paths `toml:"usage"` // an object in the form of any provider
+
+	// InputTokens and the others are figures outside such an object. Input is with cached tokens unless
+	// Exclusive is set, and output is with reasoning.
+	InputTokens     Paths `toml:"input_tokens"`
+	CacheReadTokens Paths `toml:"cache_read_tokens"`
+	OutputTokens    Paths `toml:"output_tokens"`
+	ReasoningTokens Paths `toml:"reasoning_tokens"`
+	Exclusive       bool  `toml:"exclusive"`
 	// PreviousCost is the cost in US dollars of the agent's answer before, as a later request says it.
-	PreviousCost []string `toml:"previous_cost"`
-	Error        []string // of an activity that completes though its call failed
+	PreviousCost Paths `toml:"previous_cost"`
 
-	Name, ID, Arguments, Result, Server []string
-	ToolError                           string `toml:"tool_error"` // beginning of the result of a failed tool
+	// Of a tool.
+	Name      Paths  `toml:"name"`
+	ID        Paths  `toml:"id"`
+	Arguments Paths  `toml:"arguments"`
+	Result    Paths  `toml:"result"`
+	Server    Paths  `toml:"server"`     // of MCP
+	ToolError string `toml:"tool_error"` // beginning of the result of a failed tool
 
-	patterns []*regexp.Regexp
+	pattern *regexp.Regexp // of one of the activities
+}
+
+// Paths are paths of which the first with a value counts. In TOML, one path may be a string.
+type Paths []string
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *Paths) UnmarshalText(text []byte) error {
+	*p = Paths{string(text)}
+	return nil
 }
 
 //go:embed adapters.toml
@@ -70,29 +95,58 @@ type set struct {
 	digest   string
 }
 
-var current atomic.Pointer[set]
-
-func init() {
-	if err := Use(nil, price.Shipped()); err != nil {
-		panic(err)
-	}
+// settings are what all events are read with; the set is compiled when the first of them is read.
+type settings struct {
+	users  []Adapter
+	prices func() *price.Prices
+	once   sync.Once
+	set    *set
 }
 
-// Use sets what all later events are read with: the adapters of the user, which come before those of
-// frameworks, and the prices of models.
-func Use(users []Adapter, prices *price.Prices) error {
-	all, err := Parse(builtin)
-	if err != nil {
-		return fmt.Errorf("adapters.toml: %w", err)
-	}
-	s := &set{exact: map[string][]*Adapter{}, prices: prices}
-	for _, a := range slices.Concat(users, all) {
-		if err := a.compile(); err != nil {
-			return err
+var current atomic.Pointer[settings]
+
+func init() { Use(nil, price.Shipped) }
+
+// Use sets what all later events are read with: the adapters of the user, which [Adapter.Check] accepts and
+// which come before those of frameworks, and the prices of models.
+func Use(users []Adapter, prices func() *price.Prices) {
+	current.Store(&settings{users: users, prices: prices})
+}
+
+// Digest identifies the adapters and prices. Traces that were read with others are not comparable.
+func Digest() string { return load().digest }
+
+func load() *set {
+	c := current.Load()
+	c.once.Do(func() {
+		var err error
+		if c.set, err = c.compile(); err != nil {
+			panic(fmt.Sprintf("adapters: %v", err)) // checked by a test, and by Check
 		}
-		for i, pattern := range a.Activity {
+	})
+	return c.set
+}
+
+func (c *settings) compile() (*set, error) {
+	frameworks, err := parse(builtin)
+	if err != nil {
+		return nil, err
+	}
+	written, err := json.Marshal(c.users)
+	if err != nil {
+		return nil, err
+	}
+	s := &set{exact: map[string][]*Adapter{}, prices: c.prices()}
+	sum := sha256.Sum256(slices.Concat(builtin, written, []byte(s.prices.Digest())))
+	s.digest = hex.EncodeToString(sum[:8])
+	for _, a := range slices.Concat(c.users, frameworks) {
+		if err := a.Check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Framework, err)
+		}
+		for _, pattern := range a.Activity {
 			one := a
-			one.patterns = a.patterns[i : i+1]
+			one.pattern = regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`,
+				`(.+?)`) + "$")
 			if strings.Contains(pattern, "*") {
 				s.patterns = append(s.patterns, &one)
 			} else {
@@ -100,63 +154,44 @@ func Use(users []Adapter, prices *price.Prices) error {
 			}
 		}
 	}
-	written, err := json.Marshal(users)
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(slices.Concat(builtin, written, []byte(prices.Digest())))
-	s.digest = hex.EncodeToString(sum[:8])
-	current.Store(s)
-	return nil
+	return s, nil
 }
 
-// Digest identifies the adapters and prices. Traces that were read with others are not comparable.
-func Digest() string { return current.Load().digest }
-
-// Parse reads adapters in TOML: a list "adapter".
-func Parse(data []byte) ([]Adapter, error) {
+func parse(data []byte) ([]Adapter, error) {
 	var file struct {
-		Adapter []Adapter `toml:"adapter"`
+		Adapters []Adapter `toml:"adapters"`
 	}
 	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&file)
-	return file.Adapter, err
+	return file.Adapters, err
 }
 
 // Operations of adapters besides those of a trace.
 const node = "node"
 
-// compile checks an adapter.
-func (a *Adapter) compile() error {
+// Check returns what is wrong with an adapter, or nil. It completes the operation.
+func (a *Adapter) Check() error {
 	if len(a.Activity) == 0 {
-		return fmt.Errorf("adapter %q names no activity", a.Framework)
+		return errors.New("names no activity")
 	}
-	switch trace.Operation(a.Operation) {
+	switch a.Operation {
 	case "":
 		a.Operation = string(trace.Chat)
-	case trace.Chat, trace.Tool, node:
+	case string(trace.Chat), string(trace.Tool), node:
 	default:
-		return fmt.Errorf("adapter %q: operation %q is not chat, execute_tool or node", a.Framework,
-			a.Operation)
+		return fmt.Errorf("operation %q is not chat, execute_tool or node", a.Operation)
 	}
-	for _, paths := range a.paths() {
-		for _, path := range paths {
-			if root, _, _ := strings.Cut(path, "."); !slices.Contains(roots, root) {
-				return fmt.Errorf("adapter %q: path %q does not begin with %s", a.Framework, path,
-					strings.Join(roots, ", "))
-			}
+	for _, path := range slices.Concat(a.paths()...) {
+		if root, _, _ := strings.Cut(path, "."); !slices.Contains(roots, root) {
+			return fmt.Errorf("path %q does not begin with %s", path, strings.Join(roots, ", "))
 		}
-	}
-	for _, pattern := range a.Activity {
-		quoted := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `(.+?)`)
-		a.patterns = append(a.patterns, regexp.MustCompile("^"+quoted+"$"))
 	}
 	return nil
 }
 
 var roots = []string{"summary", "activity", "input", "result"}
 
-func (a *Adapter) paths() [][]string {
-	return [][]string{a.Needs, a.Agent, a.Provider, a.Model, a.System, a.Messages, a.Tools, a.Key, a.Answer,
+func (a *Adapter) paths() []Paths {
+	return []Paths{a.Needs, a.Agent, a.Provider, a.Model, a.System, a.Messages, a.Tools, a.Key, a.Answer,
 		a.Answered, a.Finish, a.Usage, a.InputTokens, a.CacheReadTokens, a.OutputTokens, a.ReasoningTokens,
 		a.PreviousCost, a.Error, a.Name, a.ID, a.Arguments, a.Result, a.Server}
 }
@@ -173,7 +208,7 @@ type source struct {
 }
 
 // get returns the value at the first path that has one.
-func (s *source) get(paths []string) gjson.Result {
+func (s *source) get(paths Paths) gjson.Result {
 	for _, path := range paths {
 		root, rest, _ := strings.Cut(path, ".")
 		var v gjson.Result
@@ -200,7 +235,7 @@ func (s *source) get(paths []string) gjson.Result {
 	return gjson.Result{}
 }
 
-func (s *source) text(paths []string) string { return s.get(paths).String() }
+func (s *source) text(paths Paths) string { return s.get(paths).String() }
 
 // at returns the value at a path of gjson in JSON; all of it for "".
 func at(data []byte, path string) gjson.Result {
@@ -212,7 +247,7 @@ func at(data []byte, path string) gjson.Result {
 
 // find returns the adapter of an activity, or nil; then problem says why a known type has none.
 func (s *source) find() (a *Adapter, problem string) {
-	all := current.Load()
+	all := load()
 	for _, a := range all.exact[s.activity] {
 		missing := s.missing(a)
 		if missing == "" {
@@ -228,7 +263,7 @@ func (s *source) find() (a *Adapter, problem string) {
 		return nil, problem
 	}
 	for _, a := range all.patterns {
-		if s.captures = a.patterns[0].FindStringSubmatch(s.activity); s.captures != nil && s.missing(a) == "" {
+		if s.captures = a.pattern.FindStringSubmatch(s.activity); s.captures != nil && s.missing(a) == "" {
 			return a, ""
 		}
 	}
@@ -242,12 +277,11 @@ func (s *source) missing(a *Adapter) string {
 	if !s.recorded {
 		return ""
 	}
-	needs := a.Needs
 	if a.Operation == string(trace.Tool) && !s.get(a.Name).Exists() {
 		return "the name of the tool"
 	}
-	for _, path := range needs {
-		if !s.get([]string{path}).Exists() {
+	for _, path := range a.Needs {
+		if !s.get(Paths{path}).Exists() {
 			return path
 		}
 	}
@@ -264,7 +298,7 @@ func (a *Adapter) usage(s *source, own gjson.Result) (*trace.Usage, error) {
 		return usageOf(v)
 	}
 	figures := map[string]int64{}
-	for name, paths := range map[string][]string{"input_tokens": a.InputTokens, "output_tokens": a.OutputTokens,
+	for name, paths := range map[string]Paths{"input_tokens": a.InputTokens, "output_tokens": a.OutputTokens,
 		"cache_read_tokens": a.CacheReadTokens, "output_reasoning_tokens": a.ReasoningTokens} {
 		if n := s.get(paths); n.Type == gjson.Number {
 			figures[name] = n.Int()

@@ -334,12 +334,12 @@ func oneLine(json string) string { return strings.Join(strings.Fields(json), " "
 
 // What the user's own adapter says comes first.
 func TestUsersAdapter(t *testing.T) {
-	own, err := Parse([]byte(`
-[[adapter]]
+	own, err := parse([]byte(`
+[[adapters]]
 framework = "our-loop"
 activity = ["Ask*"]
-agent = ["activity.1"]
-model = ["input.0.model"]
+agent = "activity.1"
+model = "input.0.model"
 messages = ["input.0.history"]
 answer = ["result.reply"]
 input_tokens = ["result.cost.in"]
@@ -349,14 +349,8 @@ output_tokens = ["result.cost.out"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Use(own, price.Shipped()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := Use(nil, price.Shipped()); err != nil {
-			t.Error(err)
-		}
-	})
+	Use(own, price.Shipped)
+	t.Cleanup(func() { Use(nil, price.Shipped) })
 	got := fold(events(step{"AskPlanner", "", `{"model": "gpt-5", "history": [{"role": "user", "text": "Hi"}]}`,
 		`{"reply": "Hello", "cost": {"in": 1200, "cached": 1000, "out": 45}}`}))
 	want := "chat ok Planner/gpt-5 tokens 1245 Hello"
@@ -368,9 +362,9 @@ output_tokens = ["result.cost.out"]
 		"model = ['input.0']":                        "names no activity",
 		"activity = ['x']\noperation = 'talk'":       "is not chat",
 	} {
-		own, err := Parse([]byte("[[adapter]]\n" + text))
+		own, err := parse([]byte("[[adapters]]\n" + text))
 		if err == nil {
-			err = Use(own, price.Shipped())
+			err = own[0].Check()
 		}
 		if err == nil || !strings.Contains(err.Error(), mistake) {
 			t.Errorf("%q: %v", text, err)

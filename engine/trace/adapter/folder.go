@@ -363,7 +363,7 @@ func cost(c *trace.Call) *float64 {
 	tokens := price.Tokens{Input: u.Input, Output: u.Output, CacheRead: count(u.CacheRead),
 		CacheWrite5m: count(u.CacheWrite) - write1h, CacheWrite1h: write1h}
 	for _, model := range []string{c.Answered, c.Model} {
-		if usd, ok := current.Load().prices.Cost(model, tokens, c.Over); ok {
+		if usd, ok := load().prices.Cost(model, tokens, c.Over); ok {
 			return &usd
 		}
 	}

@@ -19,9 +19,11 @@ import (
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
 	"acescope/engine/agents/observe/spool"
+	"acescope/engine/agents/price"
 	"acescope/engine/learning/model"
 	"acescope/engine/tasks/blueprint"
 	"acescope/engine/temporal/server"
+	"acescope/engine/trace/adapter"
 	"acescope/sources/cluster"
 )
 
@@ -77,6 +79,7 @@ func (a *App) Load(cmd *cobra.Command, _ []string) error {
 	if dir, err := ConfigDir(); err == nil {
 		file, warnings = conffile.Read(filepath.Join(dir, "config.toml"), a.Settings.isSetting)
 	}
+	adapter.Use(file.Adapters, func() *price.Prices { return Prices(file) })
 	if err := a.Settings.resolve(os.Getenv, file, warnings); err != nil {
 		return err
 	}
