@@ -15,14 +15,12 @@
 package operation
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -239,20 +237,7 @@ func encode(v any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return canonical(data)
-}
-
-func canonical(data []byte) (json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var plain any
-	if err := dec.Decode(&plain); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("more than one JSON value")
-	}
-	return plainjson.Marshal(plain)
+	return plainjson.Canonical(data)
 }
 
 // holdsError reports whether a value, or an element of a map or list of any, is an error.
