@@ -1,5 +1,6 @@
 // Package operation separates workflow code, which is replayed, from side effects, which happen
-// once. It may import engine/ace, engine/temporal/history and Temporal's API and SDK.
+// once. It may import engine/ace, engine/internal, engine/store/durable, engine/temporal/history and Temporal's
+// API and SDK.
 //
 // On the workflow's side, a [Runner] gives operations IDs that are the same in every replay,
 // runs them as activities, and provides time, random values, variables and versions. On the
