@@ -1,5 +1,5 @@
-// Package jsonscan finds where the values of a JSON text end, without decoding or checking them: a malformed or
-// deeply nested value leaves its neighbors readable, and strings are not unescaped, which takes most of a
+// Package jsonscan finds where the values of a JSON text end, without decoding or checking them: a malformed
+// or deeply nested value leaves its neighbors readable, and strings are not unescaped, which takes most of a
 // decoder's time. It imports the standard library only, and every package may import it.
 package jsonscan
 
