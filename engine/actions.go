@@ -38,9 +38,7 @@ func (e *Engine) StartTask(ctx context.Context, in ace.TaskInput) (runID string,
 // StartExperiment starts an experiment and returns its run ID. It returns ErrExists if the experiment ID is
 // in use. The default of MaxFailed is [ace.DefaultMaxFailed].
 func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (runID string, err error) {
-	if in.MaxFailed == nil {
-		in.MaxFailed = new(ace.DefaultMaxFailed)
-	}
+	in.MaxFailed = cmp.Or(in.MaxFailed, new(ace.DefaultMaxFailed))
 	in.Revision = ace.Revision
 	in.By = cmp.Or(in.By, ace.User())
 	o := client.StartWorkflowOptions{ID: ace.ExperimentWorkflowID(in.ExperimentID),

@@ -175,9 +175,7 @@ type Engine struct {
 
 // Open connects to the server. It starts the embedded server if no process hosts it.
 func Open(ctx context.Context, o Options) (*Engine, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	e := &Engine{log: o.Logger, Providers: o.Providers, TaskQueue: cmp.Or(o.TaskQueue, ace.TaskQueue),
 		dir: o.DataDir, version: o.Version, options: o}
 	e.Sessions.e = e

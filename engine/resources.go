@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"acescope/engine/internal/sleep"
 	"acescope/engine/temporal/server"
 )
 
@@ -28,21 +29,14 @@ func checkSpace(dir string) error {
 // WatchSpace calls fn with an error when the data directory's file system becomes nearly full, and
 // with nil when it has space again, until ctx is done.
 func (e *Engine) WatchSpace(ctx context.Context, fn func(error)) {
-	tick := time.NewTicker(spaceEvery)
-	defer tick.Stop()
 	full := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	sleep.Every(ctx, spaceEvery, func() {
 		err := checkSpace(e.dir)
 		if (err != nil) != full {
 			full = err != nil
 			fn(err)
 		}
-	}
+	})
 }
 
 // Free returns the free bytes on the data directory's file system.

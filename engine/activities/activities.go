@@ -122,20 +122,13 @@ func heartbeat(ctx context.Context, details ...func() any) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var beating sync.WaitGroup
 	beating.Go(func() {
-		tick := time.NewTicker(heartbeatEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				var values []any
-				for _, detail := range details {
-					values = append(values, detail())
-				}
-				activity.RecordHeartbeat(ctx, values...)
+		sleep.Every(ctx, heartbeatEvery, func() {
+			var values []any
+			for _, detail := range details {
+				values = append(values, detail())
 			}
-		}
+			activity.RecordHeartbeat(ctx, values...)
+		})
 	})
 	return func() {
 		cancel()

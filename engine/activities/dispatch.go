@@ -18,6 +18,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 )
@@ -241,10 +242,8 @@ const watchEvery = 10 * time.Second
 // Watch restarts the dispatcher whenever it was terminated, until the context is done. Without
 // Watch, waiting runs would wait for the next notice.
 func (d *Dispatch) Watch(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
 	check, failing := d.retire, false
-	for {
+	try := func() {
 		err := check(ctx)
 		if err == nil {
 			check = d.revive
@@ -258,12 +257,9 @@ func (d *Dispatch) Watch(ctx context.Context) {
 			failing = false
 			d.Logger.Info("the dispatcher can be checked again")
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
+	try()
+	sleep.Every(ctx, watchEvery, try)
 }
 
 // retire replaces the open dispatcher of an earlier version, which has another id. Like every new

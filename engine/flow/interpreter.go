@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/internal/lru"
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/operation"
 	"acescope/engine/temporal/searchattr"
@@ -70,9 +70,7 @@ func (f *frame) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (f *frame) UnmarshalJSON(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	if err := dec.Decode((*plainFrame)(f)); err != nil {
+	if err := plainjson.Unmarshal(data, (*plainFrame)(f)); err != nil {
 		return err
 	}
 	numbers(f.Items)

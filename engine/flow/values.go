@@ -15,6 +15,8 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 	"cel.dev/cel-go/interpreter"
+
+	"acescope/engine/internal/plainjson"
 )
 
 // Object types of expressions.
@@ -184,14 +186,9 @@ func nativeMap(m traits.Mapper) (any, error) {
 
 // decodeJSON decodes JSON with whole numbers as int64, as CEL distinguishes them.
 func decodeJSON(data []byte) (any, error) {
-	dec := json.NewDecoder(strings.NewReader(string(data)))
-	dec.UseNumber()
 	var v any
-	if err := dec.Decode(&v); err != nil {
+	if err := plainjson.Unmarshal(data, &v); err != nil {
 		return nil, err
-	}
-	if dec.More() {
-		return nil, fmt.Errorf("more than one JSON value")
 	}
 	return numbers(v), nil
 }

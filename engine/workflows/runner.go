@@ -43,9 +43,7 @@ const registerWithin = 10 * time.Second
 func Runner(ctx workflow.Context, in runner.Input) (*runner.Info, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a runner is drained, not canceled
 	l := &runnerLease{id: in.RunnerID, askAgain: workflow.GetSignalChannel(ctx, runner.SignalAskAgain)}
-	if l.id == "" {
-		l.id = runner.IDOf(workflow.GetInfo(ctx).WorkflowExecution.ID)
-	}
+	l.id = cmp.Or(l.id, runner.IDOf(workflow.GetInfo(ctx).WorkflowExecution.ID))
 	if in.Carried != nil {
 		l.state = *in.Carried
 		l.shown = in.Carried.Info.Status

@@ -14,7 +14,6 @@ import (
 	"acescope/engine/agents/session"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/operation"
-	"acescope/engine/temporal/searchattr"
 )
 
 // Limits of one run of a session, below Temporal's 2,000 updates, 10,000 signals, 51,200 events
@@ -31,8 +30,7 @@ const (
 type agentSession struct {
 	in       session.Input
 	state    session.State
-	shown    session.Status // the search attribute
-	used     ace.Usage      // in the memo
+	used     ace.Usage // in the memo
 	updates  int
 	leaving  bool             // continues as new when all update handlers finished
 	turn     workflow.Context // of the current turn
@@ -68,7 +66,9 @@ func Session(ctx workflow.Context, in session.Input) (*session.State, error) {
 	}
 	workflow.Go(ctx, a.listen)
 	workflow.Go(ctx, a.report)
-	workflow.Go(ctx, a.announce)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		announce(ctx, "", func() session.Status { return a.state.Status }, session.Ended)
+	})
 	workflow.Go(ctx, a.watchCancel)
 	err := a.run(ctx)
 	if workflow.IsContinueAsNewError(err) {
@@ -252,26 +252,6 @@ func (a *agentSession) end(ctx workflow.Context) error {
 // drops the signals that it is sending.
 func (a *agentSession) idle(ctx workflow.Context) bool {
 	return workflow.AllHandlersFinished(ctx) && len(a.reports) == 0 && !a.hasReport()
-}
-
-// announce updates the status in the search attributes if the session keeps it for a while.
-func (a *agentSession) announce(ctx workflow.Context) {
-	for {
-		if err := workflow.Await(ctx, func() bool { return a.state.Status != a.shown }); err != nil {
-			return
-		}
-		if err := workflow.Sleep(ctx, announceAfter); err != nil {
-			return
-		}
-		if a.shown == a.state.Status || a.state.Status == session.Ended {
-			continue
-		}
-		a.shown = a.state.Status
-		err := workflow.UpsertTypedSearchAttributes(ctx, searchattr.Keyword(ace.AttrPhase, string(a.shown)))
-		if err != nil {
-			workflow.GetLogger(ctx).Error("search attribute Phase was not updated", "error", err)
-		}
-	}
 }
 
 // showUsage updates the usage in the memo after a turn, unless the session is about to write its outcome.

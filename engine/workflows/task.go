@@ -15,14 +15,10 @@ import (
 	"acescope/engine/temporal/searchattr"
 )
 
-// announceAfter delays an update of the phase in the search attributes.
-const announceAfter = 300 * time.Millisecond
-
 // task is an open task run. Its state changes only through apply, so that folding the history gives the same
 // state.
 type task struct {
 	state  ace.State
-	shown  ace.Phase // the search attribute
 	signal workflow.ReceiveChannel
 	review workflow.ReceiveChannel
 	heard  time.Time // time of the last event
@@ -37,7 +33,7 @@ type task struct {
 // failed after its last retry. An observed run executes no steps and closes with the status that its observer
 // reports.
 func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
-	t := &task{shown: in.FirstPhase(), signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent),
+	t := &task{signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent),
 		review: workflow.GetSignalChannel(ctx, ace.SignalReview)}
 	t.apply(ace.Started(in))
 	t.keepReused(in.Fork)
@@ -49,7 +45,7 @@ func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 	}
 	workflow.Go(ctx, t.listenForReviews)
 	workflow.Go(ctx, t.watchCancel)
-	workflow.Go(ctx, t.announce)
+	workflow.Go(ctx, func(ctx workflow.Context) { announce(ctx, in.FirstPhase(), t.phase) })
 
 	execute := t.steps
 	if in.Observed {
@@ -223,27 +219,6 @@ func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) erro
 	}
 	t.keep(fact.Result)
 	return nil
-}
-
-// announce updates the phase in the search attributes if the run stays in the phase: an update
-// costs the server as much as a step, and lists are read only every second or two.
-func (t *task) announce(ctx workflow.Context) {
-	for {
-		if err := workflow.Await(ctx, func() bool { return t.phase() != t.shown }); err != nil {
-			return
-		}
-		if err := workflow.Sleep(ctx, announceAfter); err != nil {
-			return
-		}
-		if t.shown == t.phase() {
-			continue
-		}
-		t.shown = t.phase()
-		err := workflow.UpsertTypedSearchAttributes(ctx, searchattr.Keyword(ace.AttrPhase, string(t.shown)))
-		if err != nil {
-			workflow.GetLogger(ctx).Error("search attribute Phase was not updated", "error", err)
-		}
-	}
 }
 
 // finish writes the outcome to the search attributes and the memo.

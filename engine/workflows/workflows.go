@@ -13,6 +13,8 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
@@ -82,6 +84,31 @@ func RunAttributes(in run.Input) temporal.SearchAttributes {
 		searchattr.Keyword(ace.AttrBlueprint, in.Name()),
 		searchattr.Keyword(ace.AttrRunner, ""),
 	)
+}
+
+// announceAfter delays an update of the phase in the search attributes.
+const announceAfter = 300 * time.Millisecond
+
+// announce updates the phase in the search attributes whenever a run stays in another one than shown: an
+// update costs the server as much as a step, and lists are read only every second or two. The outcome has the
+// phases in final.
+func announce[P ~string](ctx workflow.Context, shown P, phase func() P, final ...P) {
+	for {
+		if err := workflow.Await(ctx, func() bool { return phase() != shown }); err != nil {
+			return
+		}
+		if err := workflow.Sleep(ctx, announceAfter); err != nil {
+			return
+		}
+		if now := phase(); now == shown || slices.Contains(final, now) {
+			continue
+		}
+		shown = phase()
+		err := workflow.UpsertTypedSearchAttributes(ctx, searchattr.Keyword(ace.AttrPhase, string(shown)))
+		if err != nil {
+			workflow.GetLogger(ctx).Error("search attribute Phase was not updated", "error", err)
+		}
+	}
 }
 
 // writeSummary writes the summary of a workflow to its memo.

@@ -1,6 +1,7 @@
 package agentcall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,7 @@ const (
 
 // New makes a runner. It creates no files.
 func New(o Options) *Runner {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return &Runner{
 		o: o, logs: artifact.NewLogs(o.DataDir, o.Artifacts), log: o.Logger,
 		redact: redact.OfProcess(), versions: map[string]knownVersion{},

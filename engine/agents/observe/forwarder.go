@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,9 +69,7 @@ const lockFile = "lock"
 
 // Run forwards until ctx ends. It returns an error if the spool cannot be used.
 func (f *Forwarder) Run(ctx context.Context) error {
-	if f.Log == nil {
-		f.Log = slog.New(slog.DiscardHandler)
-	}
+	f.Log = cmp.Or(f.Log, slog.New(slog.DiscardHandler))
 	if err := spool.Open(f.Dir); err != nil {
 		return err
 	}

@@ -67,9 +67,7 @@ type Temporal struct {
 
 // NewTemporal returns an observer that delivers until it is closed.
 func NewTemporal(c Client, queue string, redact Redact, log *slog.Logger) *Temporal {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	t := &Temporal{client: c, queue: queue, log: log, lanes: map[string]*lane{}}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.recorder = recorder{redact: redact, emit: func(o Observation) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -38,9 +37,7 @@ func NormalizeArgs(raw json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	var fields map[string]any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if d.Decode(&fields) != nil || d.Decode(new(any)) != io.EOF || fields == nil {
+	if plainjson.Unmarshal(raw, &fields) != nil || fields == nil {
 		return nil, errors.New("malformed arguments: use one JSON object")
 	}
 	return plainjson.Marshal(fields)

@@ -9,7 +9,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
-	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 )
 
@@ -84,22 +83,17 @@ func (d *Decoder) activity(e *historypb.HistoryEvent) (f Fact, ok bool) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
 		id := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
 		return Fact{Kind: FactTurnCancelRequested}, d.open[id].name == ActivityTurn
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		a := e.GetActivityTaskCompletedEventAttributes()
-		if act, ok := d.ended(a.GetScheduledEventId()); ok {
-			return ActivityCompleted(act.name, act.callID, history.JSON(a.GetResult())), true
-		}
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		a := e.GetActivityTaskFailedEventAttributes()
-		return d.failed(a.GetScheduledEventId(), history.FailureOf(a.GetFailure()))
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		a := e.GetActivityTaskTimedOutEventAttributes()
-		return d.failed(a.GetScheduledEventId(), history.FailureOf(a.GetFailure()))
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		a := e.GetActivityTaskCanceledEventAttributes()
-		return d.failed(a.GetScheduledEventId(), history.Canceled())
 	}
-	return Fact{}, false
+	end, ok := history.EndingOf(e)
+	act, known := d.open[end.Started]
+	if !ok || !known {
+		return Fact{}, false
+	}
+	delete(d.open, end.Started)
+	if end.Status == history.EndCompleted {
+		return ActivityCompleted(act.name, act.callID, history.JSON(end.Result)), true
+	}
+	return ActivityFailed(act.name, act.callID, end.Reason()), true
 }
 
 // scheduled remembers an activity of the session. A turn begins with its activity.
@@ -126,20 +120,6 @@ func (d *Decoder) scheduled(e *historypb.HistoryEvent) (f Fact, ok bool) {
 	}
 	d.open[e.GetEventId()] = act
 	return Fact{Kind: FactTurnBegan, Turn: turn}, turn != nil
-}
-
-func (d *Decoder) ended(scheduled int64) (act openActivity, ok bool) {
-	act, ok = d.open[scheduled]
-	delete(d.open, scheduled)
-	return act, ok
-}
-
-func (d *Decoder) failed(scheduled int64, failure ace.Failure) (f Fact, ok bool) {
-	act, ok := d.ended(scheduled)
-	if !ok {
-		return Fact{}, false
-	}
-	return ActivityFailed(act.name, act.callID, failure), true
 }
 
 // ActivityLabel names an activity of a session, such as "turn 3" or "tool read_file"; ok is

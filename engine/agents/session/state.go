@@ -260,9 +260,7 @@ func newTurnRecord(c *Current, r *TurnResult) TurnRecord {
 const stopCanceled = "cancelled"
 
 func (s *State) stop(n Note) {
-	if s.Stop == nil {
-		s.Stop = &n
-	}
+	s.Stop = cmp.Or(s.Stop, &n)
 }
 
 // finish ends the session. The exit status is completed unless another one is known.

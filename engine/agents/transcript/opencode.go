@@ -91,9 +91,7 @@ func (f opencode) Stat(ctx context.Context, path string) ([]Entry, error) {
 // with a parent.
 func (f opencode) query(ctx context.Context, database, id string) (list []Entry, err error) {
 	parents := map[string]string{}
-	err = f.rows(ctx, database, `SELECT s.id, coalesce(s.parent_id, ''), max(s.time_updated,
-			coalesce((SELECT max(m.time_updated) FROM message m WHERE m.session_id = s.id), 0))
-		FROM session s WHERE ?1 = '' OR s.id = ?1`, []any{id}, func(row *sql.Rows) error {
+	add := func(row *sql.Rows) error {
 		e := Entry{Project: database}
 		var parent string
 		var updated int64
@@ -110,6 +108,11 @@ func (f opencode) query(ctx context.Context, database, id string) (list []Entry,
 		}
 		list = append(list, e)
 		return nil
+	}
+	err = withDatabase(database, func(db *sql.DB) error {
+		return eachRow(ctx, db, `SELECT s.id, coalesce(s.parent_id, ''), max(s.time_updated,
+			coalesce((SELECT max(m.time_updated) FROM message m WHERE m.session_id = s.id), 0))
+			FROM session s WHERE ?1 = '' OR s.id = ?1`, []any{id}, add)
 	})
 	for i := range list {
 		list[i].Session, list[i].Agent = rootOf(parents, list[i].Session)
@@ -134,15 +137,18 @@ func rootOf(parents map[string]string, id string) (root, agent string) {
 // maxDepth bounds the subagents of subagents.
 const maxDepth = 20
 
-// rows calls fn with the rows of a query. The database need not be complete or valid.
-func (opencode) rows(
-	ctx context.Context, database, query string, args []any, fn func(*sql.Rows) error,
-) (err error) {
-	db, err := openDatabase(database)
+// withDatabase calls fn with a database, which need not be complete or valid.
+func withDatabase(path string, fn func(*sql.DB) error) error {
+	db, err := openDatabase(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = databaseError(database, errors.Join(err, db.Close())) }()
+	err = fn(db)
+	return databaseError(path, errors.Join(err, db.Close()))
+}
+
+// eachRow calls fn with the rows of a query.
+func eachRow(ctx context.Context, db *sql.DB, query string, args []any, fn func(*sql.Rows) error) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -204,14 +210,9 @@ func (r *databaseReader) Read(
 ) (Progress, error) {
 	out := rowWriter{fn: fn, p: Progress{Restarted: r.begin(restart)}}
 	database, id := filepath.Split(r.path)
-	database = filepath.Clean(database)
-	db, err := openDatabase(database)
-	if err != nil {
-		return out.p, err
-	}
-	err = out.session(ctx, db, id)
+	err := withDatabase(filepath.Clean(database), func(db *sql.DB) error { return out.session(ctx, db, id) })
 	out.p.Size = out.p.Offset
-	return out.p, databaseError(database, errors.Join(err, db.Close()))
+	return out.p, err
 }
 
 // rowWriter writes rows as lines.
@@ -243,23 +244,19 @@ func (w *rowWriter) session(ctx context.Context, db *sql.DB, id string) error {
 		return err
 	}
 	w.put("session", id, data)
-	var messages []string
-	rows, err := db.QueryContext(ctx,
-		`SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id`, id)
-	for err == nil && rows.Next() {
-		var message string
-		if err = rows.Scan(&message); err == nil {
+	var messages []string // read first, because the database has one connection
+	err = eachRow(ctx, db, `SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id`, []any{id},
+		func(row *sql.Rows) error {
+			var message string
+			err := row.Scan(&message)
 			messages = append(messages, message)
-		}
-	}
-	if rows != nil {
-		err = errors.Join(err, rows.Err(), rows.Close())
-	}
+			return err
+		})
 	for _, message := range messages {
-		if err != nil {
-			break
+		if err == nil {
+			err = w.query(ctx, db, "message", "id", message)
 		}
-		if err = w.query(ctx, db, "message", "id", message); err == nil {
+		if err == nil {
 			err = w.query(ctx, db, "part", "message_id", message)
 		}
 	}
@@ -268,20 +265,15 @@ func (w *rowWriter) session(ctx context.Context, db *sql.DB, id string) error {
 
 // query writes the rows of a table with a key.
 func (w *rowWriter) query(ctx context.Context, db *sql.DB, table, key, value string) error {
-	rows, err := db.QueryContext(ctx, `SELECT id, CASE WHEN octet_length(data) <= ? THEN data END FROM `+
-		table+
-		` WHERE `+key+` = ? ORDER BY id`, MaxLine, value)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := `SELECT id, CASE WHEN octet_length(data) <= ? THEN data END FROM ` + table +
+		` WHERE ` + key + ` = ? ORDER BY id`
+	return eachRow(ctx, db, query, []any{MaxLine, value}, func(row *sql.Rows) error {
 		var id string
 		var data []byte
-		if err := rows.Scan(&id, &data); err != nil {
+		if err := row.Scan(&id, &data); err != nil {
 			return err
 		}
 		w.put(table, id, data)
-	}
-	return rows.Err()
+		return nil
+	})
 }

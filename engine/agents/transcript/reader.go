@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"acescope/engine/agents/agentcli"
+	"acescope/engine/internal/jsonscan"
 )
 
 // Bounds of reading.
@@ -141,7 +142,7 @@ func (r *Reader) lines(
 		case line.TooLong(), isRest:
 		case !line.Torn:
 			fn(line.Bytes, line.Offset)
-		case line.Bytes[0] == '{' && valueEnd(line.Bytes, 0) == len(line.Bytes):
+		case line.Bytes[0] == '{' && jsonscan.ValueEnd(line.Bytes, 0) == len(line.Bytes):
 			fn(line.Bytes, line.Offset)
 		default:
 			return nil // the line may continue

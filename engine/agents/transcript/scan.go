@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/jsonscan"
 )
 
 // This scanner replaces gjson for speed: it jumps over strings and unescapes only the texts
@@ -133,107 +134,37 @@ func (o object) dollars(key string) float64 {
 // scan calls fn for each member of an object or element of an array, and reports whether raw is
 // complete. ASCII places each closing bracket two after its opening.
 func scan(raw []byte, opening byte, fn func(key, value []byte)) bool {
-	i := space(raw, 0)
+	i := jsonscan.Space(raw, 0)
 	if i >= len(raw) || raw[i] != opening {
 		return false
 	}
-	i = space(raw, i+1)
+	i = jsonscan.Space(raw, i+1)
 	for i < len(raw) && raw[i] != opening+2 {
 		var key []byte
 		if opening == '{' {
 			end := -1
 			if raw[i] == '"' {
-				end = stringEnd(raw, i)
+				end = jsonscan.StringEnd(raw, i)
 			}
 			if end < 0 {
 				return false
 			}
 			key = raw[i+1 : end-1]
-			if i = space(raw, end); i >= len(raw) || raw[i] != ':' {
+			if i = jsonscan.Space(raw, end); i >= len(raw) || raw[i] != ':' {
 				return false
 			}
-			i = space(raw, i+1)
+			i = jsonscan.Space(raw, i+1)
 		}
-		end := valueEnd(raw, i)
+		end := jsonscan.ValueEnd(raw, i)
 		if end < 0 {
 			return false
 		}
 		fn(key, raw[i:end])
-		if i = space(raw, end); i < len(raw) && raw[i] == ',' {
-			i = space(raw, i+1)
+		if i = jsonscan.Space(raw, end); i < len(raw) && raw[i] == ',' {
+			i = jsonscan.Space(raw, i+1)
 		}
 	}
 	return i < len(raw)
-}
-
-// space returns the index of the first byte from i on that is not white space.
-func space(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
-		i++
-	}
-	return i
-}
-
-// valueEnd returns where the value at i ends, or -1.
-func valueEnd(b []byte, i int) int {
-	if i >= len(b) {
-		return -1
-	}
-	switch b[i] {
-	case '"':
-		return stringEnd(b, i)
-	case '{', '[':
-		return nestEnd(b, i)
-	}
-	n := bytes.IndexAny(b[i:], ",}] \t\r\n\":")
-	switch n {
-	case 0:
-		return -1
-	case -1:
-		return len(b)
-	}
-	return i + n
-}
-
-// nestEnd returns where the object or array at i ends, or -1.
-func nestEnd(b []byte, i int) int {
-	depth := 0
-	for i < len(b) {
-		switch b[i] {
-		case '"':
-			if i = stringEnd(b, i); i < 0 {
-				return -1
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-		i++
-	}
-	return -1
-}
-
-// stringEnd returns the index after the closing quote of the string at i, or -1.
-func stringEnd(b []byte, i int) int {
-	for from := i + 1; ; {
-		at := bytes.IndexByte(b[from:], '"')
-		if at < 0 {
-			return -1
-		}
-		at += from
-		escapes := 0
-		for at-1-escapes > i && b[at-1-escapes] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return at + 1
-		}
-		from = at + 1
-	}
 }
 
 // bare returns a string without its quotes, still escaped; nil for other values.

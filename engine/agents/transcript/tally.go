@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -51,9 +52,7 @@ const (
 type dayModel struct{ day, model string }
 
 func newTally(prices *price.Prices) tally {
-	if prices == nil {
-		prices = &price.Prices{}
-	}
+	prices = cmp.Or(prices, &price.Prices{})
 	return tally{
 		prices: prices, models: map[string]int{}, tools: map[string]int{},
 		priced: map[int]price.ModelPrices{}, days: map[dayModel]int{},

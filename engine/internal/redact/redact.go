@@ -1,6 +1,6 @@
 // Package redact removes secrets from text before it is stored or shown: known secret values,
 // and text with the shape of a key, a token, a private key or a URL with a password. It imports
-// the standard library only, and every package may import it.
+// engine/internal/jsonscan only, and every package may import it.
 //
 // A secret is replaced by [redacted:kind]. In JSON only strings are changed, so the text stays
 // valid; a secret is found regardless of escaping, also in JSON within a JSON string.
@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"acescope/engine/internal/jsonscan"
 )
 
 // MinLength is the minimum length of a known secret in bytes.
@@ -274,9 +276,9 @@ func (r *Redactor) json(line []byte, fixed []string) []byte {
 	out, from := []byte(nil), 0
 	key := "" // of the next value
 	for at := bytes.IndexByte(line, '"'); at >= 0; {
-		end := at + 1 + stringEnd(line[at+1:])
+		end := jsonscan.StringEnd(line, at) - 1
 		text := line[at+1 : end]
-		next := skipSpace(line, end+1)
+		next := jsonscan.Space(line, end+1)
 		isKey := next < len(line) && line[next] == ':'
 		clean := text
 		if fixed == nil || !isKey && !slices.Contains(fixed, key) {
@@ -291,7 +293,7 @@ func (r *Redactor) json(line []byte, fixed []string) []byte {
 		}
 		key = ""
 		if isKey && next+1 < len(line) {
-			if v := skipSpace(line, next+1); v < len(line) && line[v] == '"' {
+			if v := jsonscan.Space(line, next+1); v < len(line) && line[v] == '"' {
 				key = string(text[:min(len(text), 40)])
 			}
 		}
@@ -320,30 +322,4 @@ func (r *Redactor) content(text []byte) []byte {
 		return []byte(escape(clean, false))
 	}
 	return text
-}
-
-// stringEnd returns the end of the JSON string whose content starts the text.
-func stringEnd(text []byte) int {
-	for i := 0; ; {
-		at := bytes.IndexByte(text[i:], '"')
-		if at < 0 {
-			return len(text)
-		}
-		i += at
-		backslashes := 0
-		for backslashes < i && text[i-1-backslashes] == '\\' {
-			backslashes++
-		}
-		if backslashes%2 == 0 {
-			return i
-		}
-		i++
-	}
-}
-
-func skipSpace(b []byte, at int) int {
-	for at < len(b) && (b[at] == ' ' || b[at] == '\t' || b[at] == '\n' || b[at] == '\r') {
-		at++
-	}
-	return at
 }

@@ -17,3 +17,17 @@ func For(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// Every calls fn at an interval until ctx ends.
+func Every(ctx context.Context, interval time.Duration, fn func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			fn()
+		}
+	}
+}

@@ -83,9 +83,12 @@ func (e *editor) apply(op ace.Operation) ace.Operation {
 	if outcome != ace.OutcomeAccepted {
 		return rejected(op, outcome, reason)
 	}
+	e.perform(&op)
 	op.Reason = cmp.Or(reason, proposed)
 	return op
 }
+
+// The methods below complete an operation, which they do not perform, and return its outcome with a reason.
 
 func (e *editor) tryAdd(op *ace.Operation) (ace.Outcome, string) {
 	if reason := cleanOperation(op); reason != "" {
@@ -105,8 +108,6 @@ func (e *editor) tryAdd(op *ace.Operation) (ace.Outcome, string) {
 		return ace.OutcomeRejected, reason
 	}
 	op.Metadata = counts.metadata()
-	e.add(op, counts)
-	e.nextID = number + 1
 	return ace.OutcomeAccepted, ""
 }
 
@@ -131,7 +132,6 @@ func (e *editor) tryUpdate(op *ace.Operation) (ace.Outcome, string) {
 		reason = "only TAG changes counters"
 	}
 	op.Section, op.Metadata = b.Section, nil
-	b.Content = op.Content
 	return ace.OutcomeAccepted, reason
 }
 
@@ -153,7 +153,6 @@ func (e *editor) tryTag(op *ace.Operation) (ace.Outcome, string) {
 		return ace.OutcomeRejected, "a counter would leave its range"
 	}
 	op.Section, op.Content, op.Metadata = b.Section, "", counts.metadata()
-	*b = sum
 	return ace.OutcomeAccepted, ""
 }
 
@@ -163,7 +162,6 @@ func (e *editor) tryRemove(op *ace.Operation) (ace.Outcome, string) {
 		return ace.OutcomeRejected, reason
 	}
 	op.Section, op.Content, op.Metadata = b.Section, b.Content, nil
-	e.remove(b.ID)
 	return ace.OutcomeAccepted, ""
 }
 
@@ -209,7 +207,6 @@ func (e *editor) tryMerge(op *ace.Operation) (ace.Outcome, string) {
 		}
 	}
 	op.Section, op.Metadata = b.Section, counts.metadata()
-	e.merge(op, counts)
 	return ace.OutcomeAccepted, missing
 }
 
@@ -308,28 +305,10 @@ func (e *editor) find(id string) *Bullet {
 	return nil
 }
 
-func (e *editor) add(op *ace.Operation, counts tally) {
-	b := Bullet{ID: op.BulletID, Section: op.Section, Content: op.Content}
-	b.count(counts)
-	e.bullets = append(e.bullets, b)
-}
-
 func (e *editor) remove(id string) {
 	e.removed[id] = true
 	e.nextID = max(e.nextID, idNumber(id)+1) // never reuse the ID
 	e.bullets = slices.DeleteFunc(e.bullets, func(b Bullet) bool { return b.ID == id })
-}
-
-// merge applies a MERGE whose bullets exist. counts is the sum of the counters of its sources.
-func (e *editor) merge(op *ace.Operation, counts tally) {
-	b := e.find(op.BulletID)
-	b.count(counts)
-	if op.Content != "" {
-		b.Content = op.Content
-	}
-	for _, id := range op.SourceIDs {
-		e.remove(id)
-	}
 }
 
 // section returns the playbook's spelling of a section, or the well-known spelling, or name.
@@ -368,27 +347,41 @@ func (e *editor) duplicate(section, content string) (id string, ok bool) {
 // version recorded under other merge rules is reproduced exactly.
 func replay(p *Playbook, done []ace.Operation) *Playbook {
 	e := newEditor(p)
-	for _, op := range done {
-		if op.Outcome != ace.OutcomeAccepted {
-			continue
-		}
-		counts, _ := counters(op.Metadata)
-		b := e.find(op.BulletID)
-		switch {
-		case op.Type == ace.OpAdd:
-			e.add(&op, counts)
-			e.nextID = idNumber(op.BulletID) + 1
-		case b == nil:
-			// the hash check after the replay fails
-		case op.Type == ace.OpUpdate:
-			b.Content = op.Content
-		case op.Type == ace.OpTag:
-			b.count(counts)
-		case op.Type == ace.OpRemove:
-			e.remove(b.ID)
-		case op.Type == ace.OpMerge:
-			e.merge(&op, counts)
+	for i := range done {
+		if done[i].Outcome == ace.OutcomeAccepted {
+			e.perform(&done[i])
 		}
 	}
 	return e.playbook()
+}
+
+// perform changes the playbook as an accepted operation says. An operation on a missing bullet, which only a
+// damaged record has, changes nothing: the hash of the version then differs.
+func (e *editor) perform(op *ace.Operation) {
+	counts, _ := counters(op.Metadata)
+	if op.Type == ace.OpAdd {
+		b := Bullet{ID: op.BulletID, Section: op.Section, Content: op.Content}
+		b.count(counts)
+		e.bullets = append(e.bullets, b)
+		e.nextID = idNumber(op.BulletID) + 1
+		return
+	}
+	b := e.find(op.BulletID)
+	if b == nil {
+		return
+	}
+	switch op.Type {
+	case ace.OpUpdate:
+		b.Content = op.Content
+	case ace.OpTag:
+		b.count(counts)
+	case ace.OpRemove:
+		e.remove(b.ID)
+	case ace.OpMerge:
+		b.count(counts)
+		b.Content = cmp.Or(op.Content, b.Content)
+		for _, id := range op.SourceIDs {
+			e.remove(id)
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package playbook
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -62,7 +61,7 @@ func newExtra(fields map[string]json.RawMessage) (x Extra, lost []string) {
 	out := []byte("{")
 	kept := 0
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		value, err := canonicalJSON(fields[name])
+		value, err := plainjson.Canonical(fields[name])
 		switch {
 		case err != nil, len(value) > maxExtraField, len(name) > maxExtraName, kept >= maxExtraFields,
 			slices.Contains(bulletFields, name):
@@ -78,17 +77,6 @@ func newExtra(fields map[string]json.RawMessage) (x Extra, lost []string) {
 		return "", lost
 	}
 	return Extra(append(out, '}')), lost
-}
-
-// canonicalJSON returns a value without white space and with sorted keys. Numbers keep their spelling.
-func canonicalJSON(data []byte) ([]byte, error) {
-	in := json.NewDecoder(bytes.NewReader(data))
-	in.UseNumber()
-	var value any
-	if err := in.Decode(&value); err != nil {
-		return nil, err
-	}
-	return plainjson.Marshal(value)
 }
 
 // Loss is a field of a file that was not read or cannot be written, and how often.

@@ -178,9 +178,7 @@ func (s *Store) begin(ctx context.Context, h *History, x *branchLog, depth int) 
 	}
 	for _, b := range book.Bullets {
 		l := past.lives[b.ID]
-		if l == nil {
-			l = &BulletHistory{}
-		}
+		l = cmp.Or(l, &BulletHistory{})
 		l.Bullet = b
 		l.Counts = startCounts(b)
 		h.lives[b.ID] = l

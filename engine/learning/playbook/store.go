@@ -46,10 +46,11 @@ const (
 //	branches/<name>.lock   locked during a merge
 //	tmp                    files being written
 //
-// The log is authoritative: its last complete line is the head. The store keeps the whole
-// playbook at the start of a branch and after every [snapshotEvery] merges; it rebuilds other
-// versions from the nearest one and verifies their hash. Any number of stores in any number
-// of processes may share a directory.
+// The log is authoritative: its last complete line is the head. It is one file, and not an object of a bucket
+// for each merge as in a shared store, because a line costs one sync instead of two, and because every command
+// reads all branches of the directory. The store keeps the whole playbook at the start of a branch and after
+// every [snapshotEvery] merges; it rebuilds other versions from the nearest one and verifies their hash. Any
+// number of stores in any number of processes may share a directory.
 type Store struct {
 	// Hint, if not "", ends the error about a missing version and says where the version may be.
 	Hint string

@@ -35,9 +35,8 @@ const (
 // the log is the object <path of the log>/<machine>-<offset>-<bytes>. The writer of the log calls the
 // methods. The methods of a nil LogCopy do nothing.
 type LogCopy struct {
-	shared bucket.Bucket
-	file   string
-	key    string // without offset
+	logs *Logs
+	rel  string // path of the log
 
 	mu       sync.Mutex
 	size     int64
@@ -52,10 +51,7 @@ func (l *Logs) Copy(rel string) *LogCopy {
 	if !l.Shares() {
 		return nil
 	}
-	return &LogCopy{
-		shared: l.store.shared, file: l.Path(rel), key: rel + "/" + l.machine(),
-		finished: make(chan struct{}),
-	}
+	return &LogCopy{logs: l, rel: rel, finished: make(chan struct{})}
 }
 
 // machine identifies the data directory among the data directories of all machines.
@@ -118,7 +114,7 @@ func (c *LogCopy) Finish(ctx context.Context, ifShared bool) error {
 
 // send copies the bytes that the store lacks. Only one goroutine at a time calls it.
 func (c *LogCopy) send(ctx context.Context) error {
-	f, err := os.Open(c.file)
+	f, err := os.Open(c.logs.Path(c.rel))
 	if err != nil {
 		return err
 	}
@@ -134,8 +130,7 @@ func (c *LogCopy) send(ctx context.Context) error {
 		if _, err := f.ReadAt(part, from); err != nil {
 			return err
 		}
-		err := c.shared.Create(ctx, fmt.Sprintf("%s-%012d-%d", c.key, from, len(part)), bytes.NewReader(part))
-		if err != nil && !errors.Is(err, bucket.ErrExists) {
+		if err := c.logs.Append(ctx, c.rel, from, part); err != nil {
 			return err
 		}
 		c.mu.Lock()

@@ -65,9 +65,9 @@ func (d *directory) Put(ctx context.Context, key string, content io.Reader) erro
 	return d.explain("write", key, d.write(ctx, key, content, os.Rename))
 }
 
-// write writes the content to a temporary file and moves it to its path with place.
+// write writes the content to a temporary file and moves it to its path with move.
 func (d *directory) write(ctx context.Context, key string, content io.Reader,
-	place func(from, to string) error) error {
+	move func(from, to string) error) error {
 	path, err := d.path(key)
 	if err != nil {
 		return err
@@ -77,25 +77,15 @@ func (d *directory) write(ctx context.Context, key string, content io.Reader,
 			return err
 		}
 	}
-	f, err := os.CreateTemp(d.tmp, durable.TempPrefix+"*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails if it was renamed
-	_, err = io.Copy(f, content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close(), ctx.Err()); err != nil {
-		return err
-	}
-	if err := d.mkdirs(key); err != nil {
-		return err
-	}
-	if err := place(f.Name(), path); err != nil {
-		return err
-	}
-	return durable.SyncDir(filepath.Dir(path))
+	return durable.Place(path, d.tmp, content, func(from, to string) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := d.mkdirs(key); err != nil {
+			return err
+		}
+		return move(from, to)
+	})
 }
 
 // mkdirs creates the directories of a key, but never the directory of the store: if its file system was

@@ -3,7 +3,9 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,32 +18,38 @@ const TempPrefix = ".new-"
 // WriteFile replaces a file atomically by way of a temporary file in tmpDir, with mode 0600. With
 // sync, it returns after the file is on disk; otherwise a power failure may leave it empty.
 func WriteFile(path, tmpDir string, content []byte, sync bool) error {
-	return write(path, tmpDir, content, sync, os.Rename)
+	return write(path, tmpDir, bytes.NewReader(content), sync, os.Rename)
 }
 
 // Create writes a file with mode 0600, or leaves the one that exists. Of concurrent calls, one succeeds in
 // writing, and all of them return after its file is there.
 func Create(path string, content []byte) error {
-	err := write(path, filepath.Dir(path), content, true, os.Link)
+	err := Place(path, filepath.Dir(path), bytes.NewReader(content), os.Link)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	return err
 }
 
-func write(path, tmpDir string, content []byte, sync bool, place func(from, to string) error) error {
+// Place writes content to a temporary file in tmpDir and moves it to path with a function, which is usually
+// [os.Rename] or [os.Link]. When it returns nil, the file is on disk.
+func Place(path, tmpDir string, content io.Reader, move func(from, to string) error) error {
+	return write(path, tmpDir, content, true, move)
+}
+
+func write(path, tmpDir string, content io.Reader, sync bool, move func(from, to string) error) error {
 	f, err := os.CreateTemp(tmpDir, TempPrefix+"*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // fails after the rename
-	_, err = f.Write(content)
+	_, err = io.Copy(f, content)
 	if err == nil && sync {
 		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = place(f.Name(), path)
+		err = move(f.Name(), path)
 	}
 	if err == nil && sync {
 		err = SyncDir(filepath.Dir(path))

@@ -1,6 +1,7 @@
 package blueprint
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -145,9 +146,7 @@ func (s *Schema) Parameters() []Parameter {
 			if items := itemSchema(part, 0); p.Items == "" && items != nil {
 				p.Items = typesOf(items)
 			}
-			if p.Description == "" {
-				p.Description = part.Description
-			}
+			p.Description = cmp.Or(p.Description, part.Description)
 			if p.Default == nil && part.Default != nil {
 				p.Default, _ = plainjson.Marshal(*part.Default) // cannot fail for a value of a parsed document
 			}

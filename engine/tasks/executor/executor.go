@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,12 +38,8 @@ type Executor struct {
 
 // New returns an executor.
 func New(o Options) *Executor {
-	if o.Redact == nil {
-		o.Redact = redact.OfProcess()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Redact = cmp.Or(o.Redact, redact.OfProcess())
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	e := &Executor{o: o, log: o.Logger}
 	e.capture = func(lines func([]byte)) (*capture, error) { return newCapture(o.TempDir, o.Redact, lines) }
 	return e

@@ -67,9 +67,7 @@ const instructions = "These tools start and follow runs of agents and of determi
 func New(o Options) *Server {
 	o.Wait = cmp.Or(o.Wait, MaxWait)
 	o.Progress = cmp.Or(o.Progress, 5*time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	s := &Server{o: o}
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "acescope", Title: "acescope", Version: o.Version},

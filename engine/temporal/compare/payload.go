@@ -1,10 +1,8 @@
 package compare
 
 import (
-	"bytes"
 	"encoding/json"
 	"hash/maphash"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -39,14 +37,9 @@ func parse(raw json.RawMessage, all bool) (any, bool) {
 	if len(raw) == 0 || len(raw) > MaxPayload {
 		return nil, false
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
 	var v any
-	if d.Decode(&v) != nil {
+	if plainjson.Unmarshal(raw, &v) != nil {
 		return nil, false
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, false // more than one value
 	}
 	return normal(v, all), true
 }

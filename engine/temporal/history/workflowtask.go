@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -97,9 +98,7 @@ func (t *WorkflowTask) Pending(
 	if w.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
 		p.State = enumspb.PENDING_ACTIVITY_STATE_STARTED
 	}
-	if p.ScheduledTime == nil {
-		p.ScheduledTime = w.GetOriginalScheduledTime()
-	}
+	p.ScheduledTime = cmp.Or(p.ScheduledTime, w.GetOriginalScheduledTime())
 	switch {
 	case w == nil, d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 		return list

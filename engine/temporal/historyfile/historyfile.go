@@ -1,5 +1,6 @@
 // Package historyfile reads exported workflow histories and writes them in the form that
-// Temporal's replayers read. It may import Temporal's API types only.
+// Temporal's replayers read. It may import Temporal's API types and
+// engine/internal/jsonscan only.
 //
 // Read accepts the output of "temporal workflow show -o json" and of the Web UI (an object
 // with "events", or the bare list), the server's response to GetWorkflowExecutionHistory as

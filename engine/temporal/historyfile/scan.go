@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+
+	"acescope/engine/internal/jsonscan"
 )
 
 // maxDepth bounds the nesting of lists and objects around events.
@@ -153,7 +155,7 @@ func (s *scanner) key() (string, error) {
 		return "", s.fail("expected a quoted key")
 	}
 	from := s.pos
-	if err := s.skipString(); err != nil {
+	if err := s.skipTo(jsonscan.StringEnd(s.data, from)); err != nil {
 		return "", err
 	}
 	key := string(s.data[from+1 : s.pos-1])
@@ -198,73 +200,24 @@ func (s *scanner) scanEvent() error {
 // skipValue moves past the value at pos. It does not check the value's contents.
 func (s *scanner) skipValue() error {
 	s.skipSpace()
-	switch s.peek() {
-	case '"':
-		return s.skipString()
-	case '{', '[':
-		return s.skipNested()
-	case 0:
-		return s.truncated()
-	}
-	n := bytes.IndexAny(s.data[s.pos:], ",]} \t\r\n")
-	if n == 0 {
+	end := jsonscan.ValueEnd(s.data, s.pos)
+	if end < 0 && bytes.IndexByte([]byte(",]}:"), s.peek()) >= 0 {
 		return s.fail("expected a value")
 	}
-	if n < 0 {
-		n = len(s.data) - s.pos
+	return s.skipTo(end)
+}
+
+// skipTo moves to where a value ends, which is -1 if the file ends first.
+func (s *scanner) skipTo(end int) error {
+	if end < 0 {
+		s.pos = len(s.data)
+		return s.truncated()
 	}
-	s.pos += n
+	s.pos = end
 	return nil
 }
 
-func (s *scanner) skipNested() error {
-	depth := 0
-	for s.pos < len(s.data) {
-		switch s.data[s.pos] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-			if depth == 0 {
-				s.pos++
-				return nil
-			}
-		case '"':
-			if err := s.skipString(); err != nil {
-				return err
-			}
-			continue
-		}
-		s.pos++
-	}
-	return s.truncated()
-}
-
-func (s *scanner) skipString() error {
-	for at := s.pos + 1; ; {
-		n := bytes.IndexByte(s.data[at:], '"')
-		if n < 0 {
-			s.pos = len(s.data)
-			return s.truncated()
-		}
-		at += n
-		backslashes := 0
-		for s.data[at-1-backslashes] == '\\' {
-			backslashes++
-		}
-		at++
-		if backslashes%2 == 0 {
-			s.pos = at
-			return nil
-		}
-	}
-}
-
-func (s *scanner) skipSpace() {
-	for s.pos < len(s.data) && bytes.IndexByte([]byte(" \t\r\n"), s.data[s.pos]) >= 0 {
-		s.pos++
-	}
-}
+func (s *scanner) skipSpace() { s.pos = jsonscan.Space(s.data, s.pos) }
 
 // peek returns the byte at pos, or 0 at the end.
 func (s *scanner) peek() byte {

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/sleep"
 )
 
 // Handler runs operations. Its result is recorded as JSON. An error is an infrastructure
@@ -289,18 +290,7 @@ func startHeartbeat(ctx context.Context, timeout time.Duration) *heartbeat {
 	if timeout <= 0 {
 		return b
 	}
-	go func() {
-		tick := time.NewTicker(max(timeout/4, 10*time.Millisecond))
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				b.send()
-			}
-		}
-	}()
+	go sleep.Every(ctx, max(timeout/4, 10*time.Millisecond), b.send)
 	return b
 }
 

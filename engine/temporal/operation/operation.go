@@ -1,5 +1,6 @@
 // Package operation separates workflow code, which is replayed, from side effects, which happen
-// once. It may import engine/ace, engine/temporal/history and Temporal's API and SDK.
+// once. It may import engine/ace, engine/internal, engine/store/durable, engine/temporal/history and Temporal's
+// API and SDK.
 //
 // On the workflow's side, a [Runner] gives operations IDs that are the same in every replay,
 // runs them as activities, and provides time, random values, variables and versions. On the
@@ -15,14 +16,12 @@
 package operation
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -239,20 +238,7 @@ func encode(v any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return canonical(data)
-}
-
-func canonical(data []byte) (json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var plain any
-	if err := dec.Decode(&plain); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("more than one JSON value")
-	}
-	return plainjson.Marshal(plain)
+	return plainjson.Canonical(data)
 }
 
 // holdsError reports whether a value, or an element of a map or list of any, is an error.

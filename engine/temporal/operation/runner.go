@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/temporal/history"
 )
 
@@ -71,7 +72,7 @@ func Reuse(recorded map[string]json.RawMessage, parameters map[string]string) Op
 // Digest returns the SHA-256 of the canonical JSON of parameters, in lower-case hexadecimal, or "" if they
 // are not JSON.
 func Digest(parameters json.RawMessage) string {
-	data, err := canonical(parameters)
+	data, err := plainjson.Canonical(parameters)
 	if err != nil {
 		return ""
 	}

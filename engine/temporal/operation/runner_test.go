@@ -20,6 +20,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/temporal/history"
 )
 
@@ -221,7 +222,7 @@ func TestS2_16_Canonical(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{``, `{`, `1 2`, `{"a":1}}`} {
-		if got, err := canonical([]byte(bad)); err == nil {
+		if got, err := plainjson.Canonical([]byte(bad)); err == nil {
 			t.Errorf("%q: %s", bad, got)
 		}
 	}

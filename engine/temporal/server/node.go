@@ -77,9 +77,7 @@ func (o Options) withDefaults() Options {
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = 20 * time.Second
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.wall == nil {
 		o.wall = time.Now
 	}
@@ -251,9 +249,7 @@ func (n *Node) startHost(ctx context.Context, opts Options) (h *host, err error)
 	if err != nil {
 		return nil, err
 	}
-	if n.token == "" {
-		n.token = token
-	}
+	n.token = cmp.Or(n.token, token)
 	return startHost(ctx, n.dir, token, opts)
 }
 

@@ -3,6 +3,7 @@
 package agentclitest
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/signal"
@@ -176,9 +177,7 @@ func (p *process) output(out printer, name string, args []string) bool {
 		return out.tools(c)
 	case "tool":
 		tool, input, _ := strings.Cut(rest, " ")
-		if input == "" {
-			input = "{}"
-		}
+		input = cmp.Or(input, "{}")
 		return out.tools(toolCall{name: tool, args: input, output: tool + " did it"})
 	case "subagent":
 		out.subagent()

@@ -124,9 +124,7 @@ func New(o Options) (*Host, error) {
 		o.MCPCommand = []string{self, "mcp", "--data-dir", dir}
 	}
 	o.MaxWarm, o.MaxIdle = cmp.Or(max(o.MaxWarm, 0), MaxWarm), cmp.Or(max(o.MaxIdle, 0), MaxIdle)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if err := os.MkdirAll(filepath.Join(dir, sessionsDir), 0o700); err != nil {
 		return nil, err
 	}

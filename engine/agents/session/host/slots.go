@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"acescope/engine/internal/sleep"
 )
 
 // slots are the sessions in this process. They end the processes of agents that are idle.
@@ -45,14 +47,7 @@ const retireInterval = 5 * time.Second
 // retireIdle ends the processes that were idle for maxIdle, and those that were idle longest while
 // more than maxWarm are idle. A session's next turn starts another process.
 func (l *slots) retireIdle(life context.Context) {
-	tick := time.NewTicker(min(retireInterval, l.maxIdle))
-	defer tick.Stop()
-	for {
-		select {
-		case <-life.Done():
-			return
-		case <-tick.C:
-		}
+	sleep.Every(life, min(retireInterval, l.maxIdle), func() {
 		for s := l.excess(); s != nil; s = l.excess() {
 			s.start.Lock()
 			if l.excess() == s {
@@ -60,7 +55,7 @@ func (l *slots) retireIdle(life context.Context) {
 			}
 			s.start.Unlock()
 		}
-	}
+	})
 }
 
 // excess returns a session whose idle process is to be ended, or nil.

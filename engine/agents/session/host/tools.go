@@ -15,6 +15,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/internal/sleep"
 )
 
 // servedTool is a tool that sessions offer to their agents. It is confined to a directory.
@@ -162,18 +163,7 @@ func (h *Host) runTool(ctx context.Context, in session.ToolCall) (session.ToolRe
 	h.step("tool")
 	heartbeat, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() {
-		tick := time.NewTicker(heartbeatInterval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-heartbeat.Done():
-				return
-			case <-tick.C:
-				activity.RecordHeartbeat(heartbeat)
-			}
-		}
-	}()
+	go sleep.Every(heartbeat, heartbeatInterval, func() { activity.RecordHeartbeat(heartbeat) })
 	return h.executeCall(ctx, in)
 }
 

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -24,9 +25,7 @@ func (learner) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.P
 	if err := ctx.Err(); err != nil {
 		return ace.CuratorResult{}, err
 	}
-	if book == nil {
-		book = &playbook.Playbook{}
-	}
+	book = cmp.Or(book, &playbook.Playbook{})
 	c := curation{book: book, f: readFindings(in.Findings),
 		removed: map[string]bool{}, updated: map[string]bool{}, added: map[string]bool{}}
 	c.entries = recipesFor(book, c.f.Formula)

@@ -45,9 +45,7 @@ func (p *provider) execute(ctx context.Context, phase ace.Phase, at ace.TaskCont
 		}
 		q.RunID = runID(caller, phase, at, try+1)
 	}
-	if q.RunID == "" {
-		q.RunID = runID(caller, phase, at, 1)
-	}
+	q.RunID = cmp.Or(q.RunID, runID(caller, phase, at, 1))
 	if _, err := p.runs.Start(ctx, q); err != nil {
 		return run.Result{}, p.startError(ctx, err)
 	}

@@ -211,12 +211,7 @@ func fit(n int, name string, s *string) (notes []string) {
 	return notes
 }
 
-func orEmpty(book *playbook.Playbook) *playbook.Playbook {
-	if book == nil {
-		return &playbook.Playbook{}
-	}
-	return book
-}
+func orEmpty(book *playbook.Playbook) *playbook.Playbook { return cmp.Or(book, &playbook.Playbook{}) }
 
 // generated is the answer of a generator.
 type generated struct {

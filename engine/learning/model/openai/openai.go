@@ -188,9 +188,7 @@ func (a *answer) response() llm.Response {
 		r.Text = ch.Message.Content
 		for i, t := range ch.Message.ToolCalls {
 			id := t.ID
-			if id == "" {
-				id = fmt.Sprintf("call_%d", i+1)
-			}
+			id = cmp.Or(id, fmt.Sprintf("call_%d", i+1))
 			r.Calls = append(r.Calls, llm.Call{ID: id, Name: t.Function.Name,
 				Args: json.RawMessage(t.Function.Arguments)})
 		}

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/sleep"
 	"acescope/engine/store/artifact"
 	"acescope/engine/tasks/executor"
 	"acescope/engine/tasks/run"
@@ -48,9 +49,9 @@ func (w *leaseWorker) execute(ctx context.Context, x run.Execution) (run.Result,
 		return run.Result{}, returnRun(run.TypeNotStarted, "runner %s is leaving", id)
 	}
 	defer w.endRun()
-	over := make(chan struct{})
-	defer close(over)
-	go heartbeat(context.WithoutCancel(ctx), over) // also during the grace period
+	beating, over := context.WithCancel(context.WithoutCancel(ctx)) // also during the grace period
+	defer over()
+	go sleep.Every(beating, heartbeatInterval, func() { activity.RecordHeartbeat(beating) })
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(w.life, func() { cancel(errLeaseLost) })()
@@ -72,19 +73,6 @@ func (w *leaseWorker) execute(ctx context.Context, x run.Execution) (run.Result,
 				"while the program ran; it was ended too", id)
 	}
 	return r, nil
-}
-
-func heartbeat(ctx context.Context, over <-chan struct{}) {
-	tick := time.NewTicker(heartbeatInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-over:
-			return
-		case <-tick.C:
-			activity.RecordHeartbeat(ctx)
-		}
-	}
 }
 
 // logName returns the name of the live log of an attempt.

@@ -119,9 +119,7 @@ func (o *Options) complete() error {
 	}
 	o.Stale = cmp.Or(max(o.Stale, 0), runner.DefaultStaleAfter)
 	o.Remove = cmp.Or(max(o.Remove, 0), runner.DefaultRemoveAfter)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.OnEvent == nil {
 		o.OnEvent = func(Event) {}
 	}

@@ -4,6 +4,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -228,11 +229,7 @@ func words(s string) int { return len(strings.Fields(s)) + 1 }
 
 func tokens(q Request, a Reply) (in, out int) {
 	in, out = a.In, a.Out
-	if in == 0 {
-		in = words(string(q.Raw))
-	}
-	if out == 0 {
-		out = words(a.Text)
-	}
+	in = cmp.Or(in, words(string(q.Raw)))
+	out = cmp.Or(out, words(a.Text))
 	return in, out
 }
