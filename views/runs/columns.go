@@ -29,7 +29,8 @@ type Column struct {
 	right   bool
 	drop    int
 	extra   bool
-	changes bool // the values of open runs change with time
+	changes bool   // the values of open runs change with time
+	usual   string // value that says nothing, besides none
 	Cell    cell
 	sign    cell // the value in one cell, for a narrow list; nil if there is no sign
 	// ink returns the color of the cell; nil for muted text.
@@ -120,6 +121,9 @@ func originColumns() []Column {
 		attribute(ace.AttrExperiment, Column{ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 10}),
 		attribute(ace.AttrDataset, Column{ID: "dataset", Title: "DATASET", Width: 12, drop: 12, extra: true}),
 		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 11}),
+		texts(typeOf, Column{
+			ID: "type", Title: "TYPE", Width: 20, drop: 9, usual: runs.TypeOf(ace.TaskWorkflow),
+		}),
 		attribute(ace.AttrBlueprint, Column{
 			ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 14, extra: true, ink: plainInk,
 		}),
@@ -177,6 +181,9 @@ func idColumns() []Column {
 		attribute("RunId", Column{ID: "run", Title: "RUN ID", Width: 36, drop: 18, extra: true}),
 	}
 }
+
+// typeOf returns the short name of a workflow type of the contract, otherwise the type.
+func typeOf(r runs.Run) string { return runs.FacetLabel(runs.AttrType, r.Type) }
 
 func originalOf(r runs.Run) string {
 	if r.Fork == nil {
@@ -399,17 +406,21 @@ func columnIDs(columns []Column) (ids []string) {
 	return ids
 }
 
-// PlainColumn is a column without colors. Cell returns untrusted text.
+// PlainColumn is a column without colors. Cell returns untrusted text, Silent reports whether such a text says
+// nothing.
 type PlainColumn struct {
-	Title string
-	Cell  func(r runs.Run, now time.Time) string
+	Title  string
+	Cell   func(r runs.Run, now time.Time) string
+	Silent func(text string) bool
 }
 
 // Plain returns the column with an ID or a heading.
 func Plain(name string) (PlainColumn, bool) {
 	c, ok := columnBy(name)
 	styles := theme.NoColor().Styles(theme.Unicode())
-	return PlainColumn{c.Title, func(r runs.Run, now time.Time) string {
-		return c.Cell(r, now, styles)
-	}}, ok
+	return PlainColumn{
+		Title:  c.Title,
+		Cell:   func(r runs.Run, now time.Time) string { return c.Cell(r, now, styles) },
+		Silent: func(text string) bool { return c.silent(text, styles.Glyphs) },
+	}, ok
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // common is what all loaded rows of a query share. A column with one value is not drawn: the title shows the
-// value. A column whose values differed once stays until the query changes.
+// value, if it says something. A column whose values differed once stays until the query changes.
 type common struct {
 	query  string
 	rows   *runs.Run // first of the compared rows
@@ -26,8 +26,8 @@ type common struct {
 	nameWidth int
 }
 
-// commonRows is the minimum number of rows from which a common value hides its column. An empty column is
-// hidden from the first row on.
+// commonRows is the minimum number of rows from which a common value hides its column. A column that says
+// nothing is hidden from the first row on.
 const commonRows = 3
 
 // maxNameWidth is the largest width of a run's name beside a subject.
@@ -61,7 +61,7 @@ func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 		}
 		value, ok := column.common(rows, now, s)
 		c.varied[column.ID] = !ok
-		if ok && (len(rows) >= commonRows || value == "") {
+		if ok && (len(rows) >= commonRows || column.silent(value, s.Glyphs)) {
 			c.values[column.ID] = value
 		}
 	}
@@ -89,12 +89,17 @@ func (c Column) common(rows []runs.Run, now time.Time, s theme.Styles) (string, 
 	return value, true
 }
 
+// silent reports whether a text says nothing about a run.
+func (c Column) silent(value string, g theme.Glyphs) bool {
+	return value == "" || value == g.Dash || value == c.usual
+}
+
 // shared lists the common values, for the title.
 func (c *common) shared(g theme.Glyphs) (shared []string) {
 	for _, column := range DefaultColumns(g) {
 		value, ok := c.values[column.ID]
 		switch {
-		case !ok || value == "" || value == g.Dash:
+		case !ok || column.silent(value, g):
 		case column.right || column.ID == columnDelta:
 			shared = append(shared, column.name()+" "+value)
 		default:
