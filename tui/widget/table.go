@@ -8,21 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
 
-// Table is a list of any length with a cursor. It asks for the visible rows only, by number, so
-// that the time to draw does not depend on the number of rows.
+// Table is a list in columns with headings.
 type Table struct {
-	all           []Heading
-	Cols          []int // indexes of the headings that fit the width
-	Widths        []int // of Cols
-	Rows          int
-	Cursor, Top   int
-	Marked        func(i int) bool // reports whether a row is marked; nil for a table without marks
-	width, height int
+	List
+	all    []Heading
+	Cols   []int            // indexes of the headings that fit the width
+	Widths []int            // of Cols
+	Marked func(i int) bool // reports whether a row is marked; nil for a table without marks
 	// Version identifies what the rows show. Rows of one version are drawn only once; with nil, they are drawn
 	// each time.
 	Version any
@@ -75,8 +71,7 @@ func (t *Table) SetSize(width, height int) {
 	if width != t.width || t.Cols == nil {
 		t.Arrange(width)
 	}
-	t.width, t.height = width, height
-	t.Reveal()
+	t.List.SetSize(width, height-1)
 }
 
 // Arrange chooses the columns for a width.
@@ -135,46 +130,21 @@ func (t *Table) share(rest, least int, narrow bool) {
 	t.Widths[0] += max(rest, 0)
 }
 
-func (t *Table) SetRows(n int) {
-	t.Rows = n
-	t.Reveal()
-}
-
-func (t *Table) Page() int { return max(t.height-1, 1) }
-
-func (t *Table) Scroll(by int) {
-	t.Cursor = Clamp(t.Cursor+by, 0, max(t.Rows-1, 0))
-	t.Reveal()
-}
-
-// Reveal scrolls so that the cursor is visible.
-func (t *Table) Reveal() {
-	t.Cursor = Clamp(t.Cursor, 0, max(t.Rows-1, 0))
-	t.Top = TopOf(t.Top, t.Cursor, t.Page(), t.Rows)
-}
-
-// Position returns the position of the cursor: "12/10,214"; "" for an empty table.
-func (t *Table) Position() string {
-	return If(t.Rows == 0, "", ace.Number(t.Cursor+1)+"/"+ace.Number(t.Rows))
-}
-
-// Draw returns exactly height lines: the heading, then the visible rows. row gives the cells of
-// a row by number, one for each column of the table, in order.
+// Draw returns the heading, then exactly as many lines as there is height for rows. row gives the cells of a
+// row by number, one for each column of the table, in order.
 func (t *Table) Draw(s theme.Styles, focused bool, row func(i int) []Cell) []string {
 	if t.version == nil || t.version != t.Version || len(t.drawn) >= maxDrawn {
 		t.version, t.drawn = t.Version, map[drawnRow]string{}
 	}
-	lines := append(make([]string, 0, t.height), t.heading(s))
-	for i := t.Top; i < min(t.Top+t.Page(), t.Rows); i++ {
-		at := drawnRow{i, MarkOf(i == t.Cursor, focused), t.Marked != nil && t.Marked(i)}
+	return append([]string{t.heading(s)}, t.List.Draw(focused, func(i int, mark RowMark) string {
+		at := drawnRow{i, mark, t.Marked != nil && t.Marked(i)}
 		line, ok := t.drawn[at]
 		if !ok {
 			line = t.line(s, at, row(i))
 			t.drawn[at] = line
 		}
-		lines = append(lines, line)
-	}
-	return Fill(lines, t.width, t.height)
+		return line
+	})...)
 }
 
 func (t *Table) heading(s theme.Styles) string {
@@ -241,30 +211,3 @@ func (t *Table) line(s theme.Styles, row drawnRow, cells []Cell) string {
 
 // NameWidth is the width that the name of a task gets before another column is shown.
 const NameWidth = 16
-
-// PointerWidth is the width of the mark of the selected row.
-const PointerWidth = 2
-
-// RowMark is how a row is marked.
-type RowMark uint8
-
-const (
-	RowPlain    RowMark = iota
-	RowCursor           // selected, in a pane without focus
-	RowSelected         // selected, in the focused pane
-)
-
-// MarkOf returns the mark of a row that may be under the cursor.
-func MarkOf(cursor, focused bool) RowMark {
-	switch {
-	case cursor && focused:
-		return RowSelected
-	case cursor:
-		return RowCursor
-	}
-	return RowPlain
-}
-
-func RowInk(mark RowMark, s theme.Styles) theme.Ink {
-	return [...]theme.Ink{RowPlain: {}, RowCursor: s.Cursor, RowSelected: s.Selected}[mark]
-}
