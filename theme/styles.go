@@ -195,16 +195,29 @@ func NewInk(fg, bg string, attrs Attr) Ink {
 
 // Paint returns s in this ink. s must not contain painted text.
 func (i Ink) Paint(s string) string {
-	if s == "" {
+	if s == "" || i.open == "" && i.link == "" {
 		return s
 	}
-	if i.open != "" {
-		s = i.open + s + ansi.ResetStyle
-	}
+	var b strings.Builder
+	b.Grow(len(i.open) + len(s) + len(ansi.ResetStyle))
+	i.Write(&b, s)
+	return b.String()
+}
+
+// Write writes parts of a line in this ink. Cells of a row, of which there are many, need no strings of their
+// own.
+func (i Ink) Write(b *strings.Builder, parts ...string) {
 	if i.link != "" {
-		s = ansi.SetHyperlink(i.link) + s + ansi.ResetHyperlink()
+		b.WriteString(ansi.SetHyperlink(i.link))
+		defer b.WriteString(ansi.ResetHyperlink())
 	}
-	return s
+	b.WriteString(i.open)
+	for _, part := range parts {
+		b.WriteString(part)
+	}
+	if i.open != "" {
+		b.WriteString(ansi.ResetStyle)
+	}
 }
 
 // Over returns this ink on the background, and with the attributes, of another.

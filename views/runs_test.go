@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
@@ -110,6 +111,41 @@ func TestRunsScreens(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// TestColumnsSaySomething checks that a list has no column in which all runs are empty, that runs of other
+// programs show their types, and that a list of tasks gives no room to the type.
+func TestColumnsSaySomething(t *testing.T) {
+	foreign := func(types ...string) []runs.Run {
+		rows := make([]runs.Run, 6)
+		for i := range rows {
+			rows[i] = runs.Run{WorkflowID: fmt.Sprint("order-4711-", i), RunID: fmt.Sprint(i),
+				Type: types[i%len(types)], Status: ace.Running, Start: noon.Add(-time.Minute)}
+		}
+		return rows
+	}
+	for name, want := range map[string]struct {
+		rows           []runs.Run
+		title, heading string
+	}{
+		"one type":  {foreign("OrderWorkflow"), "Runs · ● running · OrderWorkflow", "TASK TOOK AGE"},
+		"two types": {foreign("OrderWorkflow", "RefundWorkflow"), "Runs · ● running", "TASK TYPE TOOK AGE"},
+		"two runs":  {foreign("OrderWorkflow")[:2], "Runs", "TASK TYPE TOOK AGE"},
+		"tasks":     {foreign(ace.TaskWorkflow), "Runs · ● running", "TASK TOOK AGE"},
+		"mixed":     {foreign(ace.TaskWorkflow, "OrderWorkflow"), "Runs · ● running", "TASK TYPE TOOK AGE"},
+	} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
+			sc := newScreen(t, ready(want.rows...), plainLook, size[0], size[1])
+			v := sc.list()
+			heading := ansi.Strip(v.Draw(noon, true)[0])
+			got := strings.Join(strings.Fields(strings.Replace(heading, "STATUS", "", 1)), " ")
+			if v.Title() != want.title || got != want.heading {
+				t.Errorf("%s at %v: %q with the columns %q", name, size, v.Title(), heading)
+			}
+			sc.has(want.rows[0].WorkflowID)
+			sc.lacks(" – ")
 		}
 	}
 }

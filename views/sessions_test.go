@@ -313,18 +313,26 @@ func TestStartSession(t *testing.T) {
 func TestStartOffersInstalledAgents(t *testing.T) {
 	sc := newScreen(t, engineSnap(), plainLook, 100, 30)
 	sc.press("0")
-	sc.run(sc.press("n"))
-	sc.has("agent=claude dir=/")
-	sc.press("ctrl+u")
-	sc.press(letters("agent=g")...)
-	sc.lacks("agent=gemini")
-	sc.press(letters("emini dir=/w x")...)
-	sc.press("enter")
+	sc.typed("n")
+	sc.has("New session")
+	sc.has("codex")
+	sc.lacks("gemini")
+	sc.typed("ctrl+u")
+	sc.typed(letters("gemini")...)
+	sc.typed("tab")
+	sc.has("/shop-0")
+	sc.typed(letters("/w")...)
+	sc.typed("tab")
+	sc.typed(letters("do it")...)
+	sc.typed("enter")
 	sc.has("gemini is not installed: npm install -g @google/gemini-cli")
-	sc.has("agent=gemini dir=/w x")
-	sc.press("ctrl+u")
-	sc.press(letters("agent=c")...)
-	sc.has("agent=codex")
+	sc.typed("ctrl+u")
+	sc.typed(letters("codex")...)
+	sc.has("starts codex in /w with a first message")
+	sc.typed("enter")
+	if got := last(sc); got != `start codex in /w model "" name "": "do it"` {
+		t.Errorf("told %s", got)
+	}
 }
 
 func TestReadOnlySessions(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 var attributes = map[string]func(*Run) *string{
 	"WorkflowId":       func(r *Run) *string { return &r.WorkflowID },
 	"RunId":            func(r *Run) *string { return &r.RunID },
+	AttrType:           func(r *Run) *string { return &r.Type },
 	ace.AttrTask:       func(r *Run) *string { return &r.TaskID },
 	ace.AttrExperiment: func(r *Run) *string { return &r.Experiment },
 	ace.AttrDataset:    func(r *Run) *string { return &r.Dataset },
@@ -37,6 +38,9 @@ func (r *Run) Value(attribute string) string {
 	}
 	return ""
 }
+
+// AttrType is the server's attribute of the workflow type.
+const AttrType = "WorkflowType"
 
 // AttrProblems is the search attribute in which a server says that five or more workflow tasks of a run
 // failed in a row. It stays after the run has closed.

@@ -44,7 +44,7 @@ var fixedValues = map[string][]string{
 	ace.AttrAdapter:  {string(ace.Offline), string(ace.Online)},
 	"ExecutionStatus": {"Running", "Completed", "Failed", "Canceled", "Terminated", "TimedOut",
 		"ContinuedAsNew"},
-	"WorkflowType": {ace.TaskWorkflow, ace.ExperimentWorkflow},
+	AttrType: {ace.TaskWorkflow, ace.ExperimentWorkflow},
 }
 
 // builtIn are the server's own attributes that are useful in a query over runs.

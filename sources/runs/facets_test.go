@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -101,6 +102,36 @@ func TestFacetsAreCounted(t *testing.T) {
 	}
 }
 
+// TestFacetsOfTypes checks that runs can be narrowed by workflow type, also by one that is not of the contract.
+func TestFacetsOfTypes(t *testing.T) {
+	list := simRuns(5)
+	for i := range list {
+		if list[i].Type = ace.TaskWorkflow; i%2 == 1 {
+			list[i].Type = "OrderWorkflow"
+		}
+	}
+	known := Known()
+	for _, r := range list {
+		known.Add(r)
+	}
+	query, err := Filter("type=OrderWorkflow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := CountFacets(t.Context(), newSim(list...), query, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []FacetValue{{ace.TaskWorkflow, 3, false}, {"OrderWorkflow", 2, true}}
+	if got := f.Of(AttrType).Values; !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if a, b := FacetLabel(AttrType, ace.TaskWorkflow), FacetLabel(AttrType, "OrderWorkflow"); a != "task" ||
+		b != "OrderWorkflow" {
+		t.Errorf("labels %q and %q", a, b)
+	}
+}
+
 func TestFacetsAreBounded(t *testing.T) {
 	s := newSim(simRuns(10)...)
 	known := Known()
@@ -112,7 +143,7 @@ func TestFacetsAreBounded(t *testing.T) {
 	if err != nil || f.Calls > facetCalls {
 		t.Errorf("%d calls, %v", f.Calls, err)
 	}
-	if e := f.List[2]; e.Dropped != facetKept-facetValues || e.Others != 10 {
+	if e := f.Of(ace.AttrExperiment); e.Dropped != facetKept-facetValues || e.Others != 10 {
 		t.Errorf("%s: %d left out, %d others", e.Attribute, e.Dropped, e.Others)
 	}
 }

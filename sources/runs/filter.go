@@ -108,7 +108,7 @@ var filterKeys = map[string]string{
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
 	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
-	"status": history.AttrStatus, "verdict": VerdictCondition, "exit": ace.AttrExit, "type": "WorkflowType",
+	"status": history.AttrStatus, "verdict": VerdictCondition, "exit": ace.AttrExit, "type": AttrType,
 	"workflow": "WorkflowId", "id": "WorkflowId",
 	"blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner,
 }
@@ -282,7 +282,7 @@ func valueOf(key, value string) string {
 	if attribute, expanded := fieldWord(lower); attribute == key {
 		return expanded
 	}
-	if key == "WorkflowType" {
+	if key == AttrType {
 		if workflow, ok := RunType(lower); ok {
 			return workflow
 		}

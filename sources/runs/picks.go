@@ -13,14 +13,13 @@ import (
 // FacetAttributes returns the search attributes by which a list can be narrowed by value, in display order.
 // The task id is not included, because nearly every run has its own.
 func FacetAttributes() []string {
-	return []string{history.AttrStatus, ace.AttrExit, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel,
-		ace.AttrAdapter, ace.AttrPhase,
-		ace.AttrBlueprint, ace.AttrRunner}
+	return []string{history.AttrStatus, ace.AttrExit, AttrType, ace.AttrExperiment, ace.AttrDataset,
+		ace.AttrModel, ace.AttrAdapter, ace.AttrPhase, ace.AttrBlueprint, ace.AttrRunner}
 }
 
 // facetNames are the words of the columns for attributes.
 var facetNames = map[string]string{history.AttrStatus: "Status", ace.AttrExit: "Verdict",
-	ace.AttrExperiment: "Experiment", ace.AttrDataset: "Dataset", ace.AttrModel: "Model",
+	AttrType: "Type", ace.AttrExperiment: "Experiment", ace.AttrDataset: "Dataset", ace.AttrModel: "Model",
 	ace.AttrAdapter: "Adapter", ace.AttrPhase: "Phase", ace.AttrBlueprint: "Blueprint",
 	ace.AttrRunner: "Runner"}
 
@@ -35,6 +34,8 @@ func FacetLabel(attribute, value string) string {
 		return strings.ReplaceAll(string(statusWord(value)), "_", " ")
 	case attribute == ace.AttrExit && value == string(ace.ExitSuccess):
 		return "correct or ungraded"
+	case attribute == AttrType && TypeOf(value) != OtherType:
+		return TypeOf(value)
 	}
 	return value
 }

@@ -8,143 +8,27 @@ import (
 	"acescope/tui/text"
 )
 
-// SectionList is a list in parts, each with a heading, with one cursor for all of them. The
-// view draws the rows.
-type SectionList struct {
-	Parts         []SectionPart
-	Cursor        SectionRow // of the selected row
-	top           int        // the first visible line
-	width, height int
-	wide          map[string]bool // parts that are shown whole, by name
-	spare         int             // rows that each part shows beyond its limit, because there is room
-}
-
-// SectionPart is a heading and rows. It shows at most limit rows and counts the others, unless
-// the part is opened; limit 0 shows all.
-type SectionPart struct {
+// Section is a heading with rows. It shows at most Limit rows and counts the others, unless there is room for
+// more or the section is expanded; Limit 0 shows all.
+type Section[R any] struct {
 	Name   string
 	Remark string
-	Rows   int
 	Limit  int
+	Rows   []R
 }
 
-// SectionRow is a row of a part.
-type SectionRow struct{ Part, Row int }
-
-func (s *SectionList) shown(p SectionPart) int {
-	return If(p.Limit == 0 || s.wide[p.Name], p.Rows, min(p.Rows, p.Limit+s.spare))
+// SectionList is a list of sections with one cursor for all of them. The view draws the rows.
+type SectionList[R any] struct {
+	List
+	Sections []Section[R]
+	Key      func(R) string  // identifies a row of a section; nil if the cursor stays on its place
+	wide     map[string]bool // expanded sections, by name
+	spare    int             // rows that each section shows beyond its limit, because there is room
+	lines    []sectionLine
 }
 
-// share divides the remaining lines equally among the parts that have more rows than their
-// limit.
-func (s *SectionList) share() {
-	s.spare = 0
-	space, short := s.height-len(s.lines()), 0
-	for _, p := range s.Parts {
-		if s.shown(p) < p.Rows {
-			short++
-		}
-	}
-	if short > 0 {
-		s.spare = max(space/short, 0)
-	}
-}
-
-// Set replaces the parts. The cursor goes to the nearest row that exists.
-func (s *SectionList) Set(parts []SectionPart) {
-	s.Parts = parts
-	s.share()
-	s.Settle()
-}
-
-func (s *SectionList) Settle() {
-	if s.Cursor.Part >= len(s.Parts) || s.Cursor.Part < 0 {
-		s.Cursor = SectionRow{}
-	}
-	if len(s.Parts) == 0 {
-		return
-	}
-	if n := s.shown(s.Parts[s.Cursor.Part]); n > 0 {
-		s.Cursor.Row = Clamp(s.Cursor.Row, 0, n-1)
-	} else {
-		s.Cursor = s.near(s.Cursor.Part)
-	}
-	s.Reveal()
-}
-
-// near returns the first row of the next part that has rows, starting over after the last part.
-func (s *SectionList) near(from int) SectionRow {
-	for i := range s.Parts {
-		if at := (from + i) % len(s.Parts); s.shown(s.Parts[at]) > 0 {
-			return SectionRow{at, 0}
-		}
-	}
-	return SectionRow{}
-}
-
-// Empty reports whether the list has no rows.
-func (s *SectionList) Empty() bool {
-	return !slices.ContainsFunc(s.Parts, func(p SectionPart) bool { return p.Rows > 0 })
-}
-
-func (s *SectionList) SetSize(width, height int) {
-	s.width, s.height = width, height
-	s.share()
-	s.Reveal()
-}
-
-func (s *SectionList) Page() int { return max(s.height, 1) }
-
-// Scroll moves the cursor by rows; it skips the headings.
-func (s *SectionList) Scroll(by int) {
-	rows := s.Flat()
-	if len(rows) == 0 {
-		return
-	}
-	at := max(slices.Index(rows, s.Cursor), 0)
-	s.Cursor = rows[Clamp(at+by, 0, len(rows)-1)]
-	s.Reveal()
-}
-
-// Flat lists the rows that can be selected, in order.
-func (s *SectionList) Flat() []SectionRow {
-	var all []SectionRow
-	for i, p := range s.Parts {
-		for row := range s.shown(p) {
-			all = append(all, SectionRow{i, row})
-		}
-	}
-	return all
-}
-
-// Jump goes to the first row of the next part that has rows, or with by -1 of the previous part.
-func (s *SectionList) Jump(by int) {
-	for at := s.Cursor.Part + by; at >= 0 && at < len(s.Parts); at += by {
-		if s.shown(s.Parts[at]) > 0 {
-			s.Cursor = SectionRow{at, 0}
-			s.Reveal()
-			return
-		}
-	}
-	if by < 0 {
-		s.Cursor.Row = 0
-		s.Reveal()
-	}
-}
-
-// Toggle shows all rows of the part under the cursor, or again only the first ones.
-func (s *SectionList) Toggle() {
-	if s.Cursor.Part >= len(s.Parts) {
-		return
-	}
-	if s.wide == nil {
-		s.wide = map[string]bool{}
-	}
-	name := s.Parts[s.Cursor.Part].Name
-	s.wide[name] = !s.wide[name]
-	s.share()
-	s.Settle()
-}
+// sectionLine is a line of a section. row is that of an item, or the first row that is not shown.
+type sectionLine struct{ kind, section, row int }
 
 const (
 	sectionHeading = iota
@@ -153,94 +37,201 @@ const (
 	sectionBlank
 )
 
-type sectionLine struct {
-	kind int
-	at   SectionRow
+func (s *SectionList[R]) shown(of Section[R]) int {
+	n := len(of.Rows)
+	return If(of.Limit == 0 || s.wide[of.Name], n, min(n, of.Limit+s.spare))
 }
 
-// lines returns the lines of all parts, separated by blank lines if there is room for them.
-func (s *SectionList) lines() []sectionLine {
-	all := s.allLines()
-	if len(all) > s.height {
-		all = slices.DeleteFunc(all, func(l sectionLine) bool { return l.kind == sectionBlank })
+// Set replaces the sections. The cursor stays on its row, or goes to the nearest one.
+func (s *SectionList[R]) Set(sections []Section[R]) {
+	was, had := s.Current()
+	at := s.line()
+	s.Sections = sections
+	if had && s.Key != nil && at.section < len(sections) {
+		same := func(r R) bool { return s.Key(r) == s.Key(was) }
+		if row := slices.IndexFunc(sections[at.section].Rows, same); row >= 0 {
+			at.row = row
+		}
 	}
-	return all
+	s.arrange(at)
 }
 
-func (s *SectionList) allLines() []sectionLine {
-	var all []sectionLine
-	for i, p := range s.Parts {
+func (s *SectionList[R]) SetSize(width, height int) {
+	at := s.line()
+	s.width, s.height = width, height
+	s.arrange(at)
+}
+
+// arrange lists the lines. The remaining ones are divided equally among the sections that have more rows than
+// their limit. The cursor goes to a row, or to the nearest one.
+func (s *SectionList[R]) arrange(at sectionLine) {
+	s.spare = 0
+	s.list()
+	short := 0
+	for _, of := range s.Sections {
+		if s.shown(of) < len(of.Rows) {
+			short++
+		}
+	}
+	if short > 0 {
+		s.spare = max((s.height-len(s.lines))/short, 0)
+		s.list()
+	}
+	s.Rows = len(s.lines)
+	s.Skip = func(i int) bool { return s.lines[i].kind != sectionItem }
+	s.goTo(at.section, at.row)
+}
+
+// list lists the lines of all sections, separated by blank lines if there is room for them.
+func (s *SectionList[R]) list() {
+	s.lines = nil
+	for i, of := range s.Sections {
 		if i > 0 {
-			all = append(all, sectionLine{sectionBlank, SectionRow{i, 0}})
+			s.lines = append(s.lines, sectionLine{sectionBlank, i, 0})
 		}
-		all = append(all, sectionLine{sectionHeading, SectionRow{i, 0}})
-		n := s.shown(p)
+		s.lines = append(s.lines, sectionLine{sectionHeading, i, 0})
+		n := s.shown(of)
 		for row := range n {
-			all = append(all, sectionLine{sectionItem, SectionRow{i, row}})
+			s.lines = append(s.lines, sectionLine{sectionItem, i, row})
 		}
-		if n < p.Rows {
-			all = append(all, sectionLine{sectionMore, SectionRow{i, n}})
+		if n < len(of.Rows) {
+			s.lines = append(s.lines, sectionLine{sectionMore, i, n})
 		}
 	}
-	return all
-}
-
-// Reveal scrolls so that the cursor is visible, and also the heading if the cursor is on the
-// first row of a part.
-func (s *SectionList) Reveal() {
-	all := s.lines()
-	at := max(slices.Index(all, sectionLine{sectionItem, s.Cursor}), 0)
-	first := If(s.Cursor.Row == 0, max(at-1, 0), at)
-	s.top = Clamp(Clamp(s.top, at-s.Page()+1, first), 0, max(len(all)-s.Page(), 0))
-}
-
-// rowCells returns the cells of a row of a given width.
-type rowCells = func(at SectionRow, width int) []SizedCell
-
-// Draw returns exactly height lines.
-func (s *SectionList) Draw(st theme.Styles, focused bool, row rowCells) []string {
-	all := s.lines()
-	out := make([]string, 0, s.height)
-	for _, l := range all[min(s.top, len(all)):min(s.top+s.Page(), len(all))] {
-		out = append(out, s.line(st, focused, l, row))
+	if len(s.lines) > s.height {
+		s.lines = slices.DeleteFunc(s.lines, func(l sectionLine) bool { return l.kind == sectionBlank })
 	}
-	return Fill(out, s.width, s.height)
 }
 
-func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row rowCells) string {
-	p := s.Parts[l.at.Part]
-	line := text.Line{Max: s.width, Tail: st.Glyphs.Ellipsis}
-	switch l.kind {
-	case sectionHeading:
-		return line.Add(st.Strong, " "+p.Name).Add(st.Muted, "  "+p.Remark).String(st.Text)
-	case sectionMore:
-		return line.Add(st.Muted, "   "+ace.Number(p.Rows-l.at.Row)+" more: a shows them").String(st.Text)
-	case sectionBlank:
-		return text.Spaces(s.width)
+// line returns the line under the cursor.
+func (s *SectionList[R]) line() (at sectionLine) {
+	if s.Cursor < len(s.lines) {
+		at = s.lines[s.Cursor]
 	}
-	width, selected := s.width-PointerWidth, l.at == s.Cursor
-	cells := sizedCells(width, selected, st.Glyphs.Ellipsis, row(l.at, width))
-	if !selected {
-		return text.Fit("  "+cells, s.width, "")
-	}
-	return RowInk(MarkOf(true, focused), st).Paint(text.Fit(st.Glyphs.Pointer+" "+cells, s.width, ""))
+	return at
 }
 
-// SelectedRow returns the row under the cursor, or the zero value. rows holds the rows by part.
-func SelectedRow[R any](s *SectionList, rows [][]R) (row R) {
-	if at := s.Cursor; at.Part < len(rows) && at.Row < len(rows[at.Part]) {
-		row = rows[at.Part][at.Row]
+// goTo moves the cursor to a row of a section, or to the last row before it. From a section without rows, it
+// goes to the next one with rows, starting over after the last.
+func (s *SectionList[R]) goTo(section, row int) {
+	at := s.firstRow(section, 1)
+	if at < 0 {
+		at = max(s.firstRow(0, 1), 0)
 	}
-	return row
+	if at < len(s.lines) && s.lines[at].section == section {
+		at += min(row, s.shown(s.Sections[section])-1)
+	}
+	s.Cursor = at
+	s.Reveal()
 }
 
-// Position returns the name of the part under the cursor and the position in it: "retrying 2/7".
-func (s *SectionList) Position() string {
-	if s.Cursor.Part >= len(s.Parts) || s.Parts[s.Cursor.Part].Rows == 0 {
+// firstRow returns the line of the first row of a section, or of the next one that has rows, or -1.
+func (s *SectionList[R]) firstRow(from, by int) int {
+	for ; from >= 0 && from < len(s.Sections); from += by {
+		if at := slices.Index(s.lines, sectionLine{sectionItem, from, 0}); at >= 0 {
+			return at
+		}
+	}
+	return -1
+}
+
+// GoTo moves the cursor to the row of a section with a key, and reports whether there is one.
+func (s *SectionList[R]) GoTo(section int, key string) bool {
+	for row, r := range s.Sections[section].Rows {
+		if s.Key(r) == key {
+			s.goTo(section, row)
+			return true
+		}
+	}
+	return false
+}
+
+// Current returns the row under the cursor.
+func (s *SectionList[R]) Current() (row R, ok bool) {
+	if at := s.line(); at.kind == sectionItem {
+		return s.Sections[at.section].Rows[at.row], true
+	}
+	return row, false
+}
+
+// Section returns the name of the section under the cursor, "" for an empty list.
+func (s *SectionList[R]) Section() string {
+	if at := s.line(); at.kind == sectionItem {
+		return s.Sections[at.section].Name
+	}
+	return ""
+}
+
+// Empty reports whether the list has no rows.
+func (s *SectionList[R]) Empty() bool {
+	return !slices.ContainsFunc(s.Sections, func(of Section[R]) bool { return len(of.Rows) > 0 })
+}
+
+// Next moves the cursor to the next row that satisfies the function is, or with by -1 to the previous one.
+func (s *SectionList[R]) Next(by int, is func(R) bool) {
+	for i := s.Cursor + by; i >= 0 && i < len(s.lines); i += by {
+		if l := s.lines[i]; l.kind == sectionItem && is(s.Sections[l.section].Rows[l.row]) {
+			s.Cursor = i
+			s.Reveal()
+			return
+		}
+	}
+}
+
+// Jump goes to the first row of the next section that has rows, or with by -1 of the previous one.
+func (s *SectionList[R]) Jump(by int) {
+	section := s.line().section
+	if at := s.firstRow(section+by, by); at >= 0 {
+		s.Cursor = at
+	} else if by < 0 {
+		s.goTo(section, 0)
+	}
+	s.Reveal()
+}
+
+// Toggle shows all rows of the section under the cursor, or again only the first ones.
+func (s *SectionList[R]) Toggle() {
+	at := s.line()
+	if at.section >= len(s.Sections) {
+		return
+	}
+	if s.wide == nil {
+		s.wide = map[string]bool{}
+	}
+	name := s.Sections[at.section].Name
+	s.wide[name] = !s.wide[name]
+	s.arrange(at)
+}
+
+// Draw returns exactly height lines. row gives the cells of a row of a given width.
+func (s *SectionList[R]) Draw(st theme.Styles, focused bool, row func(r R, width int) []SizedCell) []string {
+	return s.List.Draw(focused, func(i int, mark RowMark) string {
+		at := s.lines[i]
+		of := s.Sections[at.section]
+		line := text.Line{Max: s.width, Tail: st.Glyphs.Ellipsis}
+		switch at.kind {
+		case sectionHeading:
+			return line.Add(st.Strong, " "+of.Name).Add(st.Muted, "  "+of.Remark).String(st.Text)
+		case sectionMore:
+			return line.Add(st.Muted, "   "+ace.Number(len(of.Rows)-at.row)+" more: a shows them").String(st.Text)
+		case sectionBlank:
+			return text.Spaces(s.width)
+		}
+		width := s.width - PointerWidth
+		cells := sizedCells(width, mark != RowPlain, st.Glyphs.Ellipsis, row(of.Rows[at.row], width))
+		pointer := If(mark == RowPlain, " ", st.Glyphs.Pointer)
+		return RowInk(mark, st).Paint(text.Fit(pointer+" "+cells, s.width, ""))
+	})
+}
+
+// Position returns the name of the section under the cursor and the position in it: "retrying 2/7".
+func (s *SectionList[R]) Position() string {
+	at := s.line()
+	if at.kind != sectionItem {
 		return ""
 	}
-	p := s.Parts[s.Cursor.Part]
-	return p.Name + " " + ace.Number(s.Cursor.Row+1) + "/" + ace.Number(p.Rows)
+	of := s.Sections[at.section]
+	return of.Name + " " + ace.Number(at.row+1) + "/" + ace.Number(len(of.Rows))
 }
 
 // sizedCells joins cells. Plain cells have no colors, because their row is painted as a whole afterward.

@@ -3,9 +3,7 @@ package agents
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +15,6 @@ import (
 	"acescope/sources/sessions"
 	"acescope/tui"
 	"acescope/tui/text"
-	"acescope/tui/widget"
 	"acescope/views/console"
 )
 
@@ -229,169 +226,6 @@ func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
 		}})
 }
 
-// startFields are the fields of a new session.
-var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=", "rule=", "otherwise=",
-	"resume=", "prompt="}
-
-// askStart reads which agents are installed and which directories exist, then opens the prompt for a
-// session.
-func (a *Agents) askStart(s tui.Shell) tea.Cmd {
-	dirs := a.directories()
-	return func() tea.Msg {
-		ctx, stop := context.WithTimeout(a.pipeline.Context, console.ActionTimeout)
-		defer stop()
-		c := a.actions.StartChoices(ctx, dirs)
-		if len(c.Agents) == 0 {
-			return tui.Failed(errors.New("no agent is installed; install one: " + c.Install[ace.Agents()[0]]))
-		}
-		value := "agent=" + c.Agents[0] + " "
-		if len(c.Dirs) > 0 {
-			value += "dir=" + quoted(c.Dirs[0]) + " "
-		}
-		return tui.Prompting(tui.Prompt{Label: "start", Value: value,
-			Hint: "agent=claude dir=/path model=sonnet prompt=\"…\"", Preview: previewStart,
-			Check:    func(line string) error { return checkStart(line, c) },
-			Complete: func(line string, cursor int) (int, []string) { return completeStart(line, cursor, c) },
-			Done:     func(line string) tea.Cmd { return a.start(s, line) }})
-	}
-}
-
-// maxDirs bounds the directories that are offered for a session.
-const maxDirs = 20
-
-// directories lists where a session may start: the directory of the selected session, the console's, then
-// those of the newest sessions.
-func (a *Agents) directories() (dirs []string) {
-	add := func(dir string) {
-		if strings.HasPrefix(dir, "/") && !slices.Contains(dirs, dir) && len(dirs) < maxDirs {
-			dirs = append(dirs, dir)
-		}
-	}
-	if r, ok := a.Row(); ok {
-		add(r.Dir)
-	}
-	add(a.workDir)
-	for _, r := range slices.SortedStableFunc(slices.Values(a.rows), orders[0].less) {
-		add(r.Dir)
-	}
-	return dirs
-}
-
-func quoted(s string) string {
-	if strings.ContainsAny(s, " \"") {
-		return fmt.Sprintf("%q", s)
-	}
-	return s
-}
-
-func completeStart(line string, cursor int, c console.StartChoices) (int, []string) {
-	typed := line[:cursor]
-	from := strings.LastIndexByte(typed, ' ') + 1
-	word := typed[from:]
-	options := startFields
-	for name, values := range map[string][]string{"agent=": c.Agents, "dir=": c.Dirs,
-		"otherwise=": {"ask", "deny"}, "mode=": {"default", "acceptEdits", "plan", "dontAsk"}} {
-		if strings.HasPrefix(word, name) {
-			options = nil
-			for _, v := range values {
-				options = append(options, name+quoted(v))
-			}
-		}
-	}
-	return from, console.WithPrefix(word, options)
-}
-
-// checkStart returns why a session cannot be started.
-func checkStart(line string, c console.StartChoices) error {
-	in, _, err := ParseStart(line)
-	if err != nil {
-		return err
-	}
-	if how := c.Install[in.Agent]; how != "" {
-		return fmt.Errorf("%s is not installed: %s", in.Agent, how)
-	}
-	return nil
-}
-
-func previewStart(line string) string {
-	in, first, err := ParseStart(line)
-	if err != nil {
-		return err.Error()
-	}
-	summary := "starts " + in.Agent + " in " + cmp.Or(in.WorkingDir, "the directory of the conversation")
-	summary += widget.If(in.Resume, ", continues "+in.AgentSessionID, "")
-	if first == "" {
-		return summary + "; it then waits for a message"
-	}
-	return summary + " with a first message"
-}
-
-func (a *Agents) start(s tui.Shell, line string) tea.Cmd {
-	in, first, err := ParseStart(line)
-	if err != nil {
-		return console.Failed("start", err)
-	}
-	s.Open("agents")
-	return a.pipeline.Act("start", func(ctx context.Context) (string, error) {
-		id, err := a.actions.StartSession(ctx, in, first)
-		return "started session " + id, err
-	})
-}
-
-// ParseStart reads the name=value pairs of a new session. The text after the last pair is the first message.
-func ParseStart(line string) (in session.Input, first string, err error) {
-	head := startPairs.FindString(line)
-	pairs, err := console.SplitPairs(head)
-	if err != nil {
-		return in, "", err
-	}
-	in.Agent, first = "claude", line[len(head):]
-	for _, p := range pairs {
-		switch p.Name {
-		case "agent":
-			in.Agent = p.Value
-		case "dir":
-			in.WorkingDir = p.Value
-		case "model":
-			in.Model = p.Value
-		case "name":
-			in.Name = p.Value
-		case "mode":
-			in.PermissionMode = p.Value
-		case "allow":
-			in.AllowedTools = append(in.AllowedTools, strings.Split(p.Value, ",")...)
-		case "rule":
-			r, err := sessions.ParseRule(p.Value)
-			if err != nil {
-				return in, "", err
-			}
-			in.Rules = append(in.Rules, r)
-		case "otherwise":
-			if p.Value != "ask" && p.Value != "deny" {
-				return in, "", fmt.Errorf("otherwise=%s: want ask or deny", p.Value)
-			}
-			in.DefaultAction = session.Action(p.Value)
-		case "resume":
-			in.AgentSessionID, in.Resume = p.Value, p.Value != ""
-		case "prompt":
-			first = p.Value
-		default:
-			return in, "", fmt.Errorf("unknown field %s=; use %s", p.Name, strings.Join(startFields, " "))
-		}
-	}
-	adopts := in.Resume && in.Agent == "claude" // in the directory where the conversation began
-	if in.WorkingDir == "" && !adopts {
-		return in, "", errors.New("missing dir=…, the directory in which the agent works")
-	}
-	check := in
-	check.SessionID, check.WorkingDir = "x", cmp.Or(in.WorkingDir, "/")
-	return in, strings.TrimSpace(first), check.Check()
-}
-
-// startPairs matches the name=value pairs at the start of a line.
-var startPairs = regexp.MustCompile(`(?s)^(?:\s*(?:` + strings.Join(startFields, "|") +
-	`)(?:"(?:\\.|[^"\\])*"?|[^" ]\S*)?(?:\s+|$))*`)
-
 // commands returns the commands for sessions.
 func (a *Agents) commands() []tui.Command {
 	if a.actions == nil {
@@ -404,15 +238,6 @@ func (a *Agents) commands() []tui.Command {
 		{Name: "approve", Help: "allow or deny the waiting tool call", Mutates: true,
 			Do: func(s tui.Shell, _ string) tea.Cmd { return a.answer(s, a.waiting()) }},
 	}
-}
-
-func completeSession(arg string) []string {
-	rest, ok := strings.CutPrefix(arg, "start ")
-	if !ok {
-		return nil
-	}
-	from, options := completeStart(rest, len(rest), console.StartChoices{Agents: ace.Agents()})
-	return console.WithHead("start "+rest[:from], options)
 }
 
 // verbs are the words that the command for sessions may begin with, besides the ID of a session.

@@ -30,18 +30,15 @@ func Opens(screen string) func(tui.Shell) tea.Cmd {
 	return func(s tui.Shell) tea.Cmd { s.Open(screen); return nil }
 }
 
-type Section struct {
-	Name   string
-	Remark string
-	Limit  int // shown rows unless there is room for more; 0 for all
-	Rows   []Row
-}
+// Section is a section of rows of different kinds.
+type Section = widget.Section[Row]
 
-// SectionParts returns what a [widget.SectionList] lists of sections.
-func SectionParts(sections []Section) []widget.SectionPart {
-	parts := make([]widget.SectionPart, len(sections))
-	for i, s := range sections {
-		parts[i] = widget.SectionPart{Name: s.Name, Remark: s.Remark, Rows: len(s.Rows), Limit: s.Limit}
+// SectionKeys returns the keys that move from section to section and expand one. part is the word for a
+// section in the names of the actions, next and expand are the labels in the status line, "" for none.
+func SectionKeys[R any](view, part, next, expand string, l *widget.SectionList[R]) []tui.Binding {
+	return []tui.Binding{
+		Key(view+".next_"+part, "next section", next, func() { l.Jump(1) }, "]"),
+		Key(view+".previous_"+part, "previous section", "", func() { l.Jump(-1) }, "["),
+		Key(view+".all", "expand or collapse the section", expand, l.Toggle, "a"),
 	}
-	return parts
 }

@@ -269,10 +269,7 @@ func (v *gridView) columns() {
 	}
 	headings = append(headings, widget.Heading{Title: "CHANGE", Width: changeWidth, Drop: 1},
 		widget.Heading{Title: "ANSWER", Minimum: answerWidth})
-	cursor, top := v.Table.Cursor, v.Table.Top
-	v.Table = widget.NewTable(headings...)
-	v.Table.SetRows(len(v.Rows))
-	v.Table.Cursor, v.Table.Top = cursor, top
+	v.Table.SetColumns(headings, v.Width)
 }
 
 func (v *gridView) Draw(_ time.Time, focused bool) []string {

@@ -23,7 +23,7 @@ func (v *detail) Copy() (what, copied string) { return v.from.Copy() }
 
 func (v *detail) Draw(now time.Time, focused bool) []string {
 	v.from.arrange()
-	c, ok := v.from.selected()
+	c, ok := v.from.list.Current()
 	if !ok {
 		return v.Message(nil, "no check is selected")
 	}

@@ -27,13 +27,13 @@ type health struct {
 	arranged  *system.System
 	lostSince time.Time      // connection loss that checks were made for
 	checks    []system.Check // nil before the first data
-	bySection [][]system.Check
-	list      widget.SectionList
+	list      widget.SectionList[system.Check]
 }
 
 // Screen returns the list of checks with the selected one beside it.
 func Screen(c *console.Console, feed console.Feed[*system.System]) tui.Screen {
 	v := &health{Pane: console.NewPane("Health"), controls: c.Controls, feed: feed}
+	v.list.Key = func(c system.Check) string { return c.Name }
 	pane := &detail{from: v, Reader: console.NewReader("Detail", c.Location)}
 	pane.Pointer = true
 	return tui.Screen{Name: "health", Keys: []string{"8"}, Help: "the server, the workers, the sources",
@@ -43,21 +43,22 @@ func Screen(c *console.Console, feed console.Feed[*system.System]) tui.Screen {
 func (v *health) Footer() string { return v.list.Position() }
 
 func (v *health) Bindings() []tui.Binding {
-	return append(widget.Motions("health", &v.list),
-		console.Key("health.next_part", "next section", "section", func() { v.list.Jump(1) }, "]"),
-		console.Key("health.previous_part", "previous section", "", func() { v.list.Jump(-1) }, "["),
-		console.Key("health.all", "expand or collapse the section", "expand", v.list.Toggle, "a"),
-		console.Key("health.next_error", "next error or warning", "next problem", func() { v.nextProblem(1) },
-			"e"),
-		console.Key("health.previous_error", "previous error or warning", "", func() { v.nextProblem(-1) },
-			"E"))
+	problem := func(c system.Check) bool { return c.State == system.CheckError || c.State == system.CheckWarning }
+	return slices.Concat(widget.Motions("health", &v.list),
+		console.SectionKeys("health", "part", "section", "expand", &v.list),
+		[]tui.Binding{
+			console.Key("health.next_error", "next error or warning", "next problem",
+				func() { v.list.Next(1, problem) }, "e"),
+			console.Key("health.previous_error", "previous error or warning", "",
+				func() { v.list.Next(-1, problem) }, "E"),
+		})
 }
 
 func (v *health) SetShown(shown bool) { v.feed.Look(shown) }
 func (v *health) Refresh()            { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
 
 func (v *health) Copy() (what, copied string) {
-	c, ok := v.selected()
+	c, ok := v.list.Current()
 	switch {
 	case c.Advice != "":
 		return "advice", c.Advice
@@ -65,24 +66,6 @@ func (v *health) Copy() (what, copied string) {
 		return "check", c.Name + ": " + c.Text
 	}
 	return "", ""
-}
-
-// nextProblem goes to the next row that is an error or a warning.
-func (v *health) nextProblem(by int) {
-	rows := v.list.Flat()
-	for i := slices.Index(rows, v.list.Cursor) + by; i >= 0 && i < len(rows); i += by {
-		state := v.bySection[rows[i].Part][rows[i].Row].State
-		if state == system.CheckError || state == system.CheckWarning {
-			v.list.Cursor = rows[i]
-			v.list.Reveal()
-			return
-		}
-	}
-}
-
-func (v *health) selected() (system.Check, bool) {
-	c := widget.SelectedRow(&v.list, v.bySection)
-	return c, c.Name != ""
 }
 
 // arrange checks the newest data. A connection lost since then is shown at once.
@@ -101,10 +84,8 @@ func (v *health) arrange() {
 		c.Err, c.Loading = cmp.Or(v.conn.Err, "the connection is lost"), false
 		s = &c
 	}
-	was, _ := v.selected()
 	v.checks = s.Checks()
-	v.bySection = nil
-	var parts []widget.SectionPart
+	var sections []widget.Section[system.Check]
 	for _, section := range system.Sections() {
 		var rows []system.Check
 		for _, c := range v.checks {
@@ -115,18 +96,12 @@ func (v *health) arrange() {
 		if section == system.SectionAgents && len(rows) == 0 {
 			continue // no agent was called
 		}
-		v.bySection = append(v.bySection, rows)
-		name := strings.ToUpper(string(section[:1])) + string(section[1:])
-		limit := widget.If(section == system.SectionCalls, 6, 0)
-		parts = append(parts, widget.SectionPart{name, v.partRemark(section, rows), len(rows), limit})
+		sections = append(sections, widget.Section[system.Check]{
+			Name:   strings.ToUpper(string(section[:1])) + string(section[1:]),
+			Remark: v.partRemark(section, rows), Limit: widget.If(section == system.SectionCalls, 6, 0), Rows: rows,
+		})
 	}
-	v.list.Set(parts)
-	for row, c := range v.bySection[v.list.Cursor.Part] {
-		if c.Name == was.Name {
-			v.list.Cursor.Row = row
-		}
-	}
-	v.list.Settle()
+	v.list.Set(sections)
 }
 
 func (v *health) partRemark(s system.Section, rows []system.Check) string {
@@ -148,8 +123,8 @@ func (v *health) Draw(now time.Time, focused bool) []string {
 	v.arrange()
 	head := append([]string{v.head(now)}, v.advice()...)
 	v.list.SetSize(v.Width, max(v.Height-len(head), 0))
-	rows := v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int) []widget.SizedCell {
-		return v.cells(v.bySection[at.Part][at.Row], width, now)
+	rows := v.list.Draw(v.Styles, focused, func(c system.Check, width int) []widget.SizedCell {
+		return v.cells(c, width, now)
 	})
 	return widget.Fill(append(head, rows...), v.Width, v.Height)
 }
@@ -182,7 +157,7 @@ func (v *health) head(now time.Time) string {
 
 // advice shows the advice for the row under the cursor, or for the last error.
 func (v *health) advice() []string {
-	c, _ := v.selected()
+	c, _ := v.list.Current()
 	for _, other := range v.checks {
 		if c.Advice == "" && other.State == system.CheckError {
 			c = other

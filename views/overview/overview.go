@@ -58,8 +58,7 @@ type overview struct {
 	home     *agents.Home
 	openFile func(tui.Shell) tea.Cmd
 	cost     costSection
-	list     widget.SectionList
-	sections []console.Section
+	list     widget.SectionList[console.Row]
 	plotted  string // workflow ID of the experiment whose curve is shown
 	shown    bool
 	reading  bool // sessions are being read, because there are no runs
@@ -98,10 +97,8 @@ func (v *overview) Bindings() []tui.Binding {
 			"open the time machine on the run of the line: where a wrong answer became wrong",
 			widget.If(canStep, "time machine", ""), v.openMoment, "t"),
 		console.Key("overview.bullets",
-			"show the bullet that was tagged harmful most often, in its playbook", "", v.openBullet, "b"),
-		console.Key("overview.next_section", "next section", "section", func() { v.list.Jump(1) }, "]"),
-		console.Key("overview.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["),
-		console.Key("overview.all", "expand or collapse the section", "", v.list.Toggle, "a"))
+			"show the bullet that was tagged harmful most often, in its playbook", "", v.openBullet, "b"))
+	all = append(all, console.SectionKeys("overview", "section", "section", "", &v.list)...)
 	if v.launcher.Actions != nil {
 		all = append(all, v.launcher.LaunchBinding("overview")...)
 		all = append(all, console.MutatingKey("overview.demo",
@@ -219,10 +216,8 @@ func (v *overview) run() (runs.Run, bool) {
 }
 
 // selected returns the row under the cursor, or the zero row.
-func (v *overview) selected() (r console.Row) {
-	if at := v.list.Cursor; at.Part < len(v.sections) && at.Row < len(v.sections[at.Part].Rows) {
-		return v.sections[at.Part].Rows[at.Row]
-	}
+func (v *overview) selected() console.Row {
+	r, _ := v.list.Current()
 	return r
 }
 
@@ -254,8 +249,7 @@ func (v *overview) arrange(now time.Time) {
 			v.cost.section(v.nav, v.feeds.Costs.Value(), v.feeds.Experiments.Value(), now)}
 		all = slices.DeleteFunc(all, func(s console.Section) bool { return len(s.Rows) == 0 })
 	}
-	v.sections = all
-	v.list.Set(console.SectionParts(all))
+	v.list.Set(all)
 	if id := v.toPlot(); id != v.plotted {
 		v.plotted = id
 		if v.shown {
@@ -269,7 +263,7 @@ func (v *overview) toPlot() string {
 	if id := v.selected().Experiment; id != "" {
 		return id
 	}
-	for _, s := range v.sections {
+	for _, s := range v.list.Sections {
 		for _, r := range s.Rows {
 			if r.Experiment != "" {
 				return r.Experiment
@@ -306,11 +300,11 @@ func (v *overview) Draw(now time.Time, focused bool) []string {
 
 func (v *overview) drawList(now time.Time, focused bool, width, height int) []string {
 	v.list.SetSize(width, height)
-	if len(v.sections) == 0 {
+	if v.list.Empty() {
 		return widget.Fill(widget.Center([]string{v.empty()}, width, height, v.Styles), width, height)
 	}
-	return v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int) []widget.SizedCell {
-		return v.sections[at.Part].Rows[at.Row].Cells(v.Styles, width, now)
+	return v.list.Draw(v.Styles, focused, func(r console.Row, width int) []widget.SizedCell {
+		return r.Cells(v.Styles, width, now)
 	})
 }
 

@@ -81,12 +81,11 @@ func (v *detail) run() (runs.Run, bool) {
 
 // sync lists the runs of the selected row and keeps the cursor on its run.
 func (v *detail) sync() {
-	v.from.arrange()
 	was := ""
 	if v.table.Cursor < len(v.list) {
 		was = v.list[v.table.Cursor].WorkflowID
 	}
-	key := strconv.Itoa(v.from.list.Cursor.Part)
+	key := v.from.list.Section()
 	selected := v.from.selected()
 	if selected != nil {
 		key += selected.key()

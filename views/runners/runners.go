@@ -3,7 +3,6 @@ package runners
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,11 +47,9 @@ type list struct {
 	location *time.Location
 	feed     Feed
 	console.Pane
-	data     *runners.Runners
-	conn     cluster.Connection
-	arranged *runners.Runners // data of the arranged list
-	rows     [][]row          // of the arranged list, by section
-	list     widget.SectionList
+	data *runners.Runners
+	conn cluster.Connection
+	list widget.SectionList[row]
 }
 
 // Feed lists runners, and the runs of one of them.
@@ -66,6 +63,7 @@ type Feed interface {
 func Screen(c *console.Console, actions console.RunnerActions, feed Feed) tui.Screen {
 	v := &list{Pane: console.NewPane("Runners"), nav: c.Navigation, actor: c.Actor,
 		pipeline: c.Pipeline, actions: actions, controls: c.Controls, location: c.Location, feed: feed}
+	v.list.Key = row.key
 	return tui.Screen{Name: "runners", Aliases: []string{"queues"}, Short: "rnrs", Keys: []string{"Q"},
 		Share: 62, Help: "runners, waiting runs, and the requirements that no runner meets",
 		Views: []tui.View{v, newDetail(v)}}
@@ -76,14 +74,8 @@ func (v *list) Footer() string { return v.list.Position() }
 func (v *list) Bindings() []tui.Binding {
 	all := append(widget.Motions("runners", v),
 		console.Key("runners.open", "open the waiting run, or go to the runs of a runner or a queue", "open",
-			v.open, "enter"),
-		console.Key("runners.next_part", "next section", "section", func() { v.arrange(); v.list.Jump(1) },
-			"]"),
-		console.Key("runners.previous_part", "previous section", "", func() { v.arrange(); v.list.Jump(-1) },
-			"["),
-		console.Key("runners.all", "expand or collapse the section", "",
-			func() { v.arrange(); v.list.Toggle() }, "a"),
-	)
+			v.open, "enter"))
+	all = append(all, console.SectionKeys("runners", "part", "section", "", &v.list)...)
 	return append(all, v.runnerActions("runners", v.waiting)...)
 }
 
@@ -94,11 +86,16 @@ func (v *list) SetShown(shown bool) {
 	}
 }
 
-func (v *list) Refresh()  { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
 func (v *list) Page() int { return v.list.Page() }
 
+func (v *list) Refresh() {
+	was := v.data
+	if v.data, v.conn = v.feed.Value(), v.controls.Connection(); v.data != was {
+		v.arrange()
+	}
+}
+
 func (v *list) Scroll(by int) {
-	v.arrange()
 	v.list.Scroll(by)
 	v.choose()
 }
@@ -110,7 +107,6 @@ func (v *list) choose() {
 }
 
 func (v *list) Copy() (what, copied string) {
-	v.arrange()
 	if r := v.selected(); r != nil {
 		return r.name()
 	}
@@ -129,36 +125,24 @@ func (v *list) view() runner.View {
 	return v.data.View
 }
 
-// arrange lists the newest answer. The cursor stays on its row.
+// arrange lists the newest answer.
 func (v *list) arrange() {
-	if v.data == nil || v.data == v.arranged {
-		return
+	view := v.view()
+	sections := []widget.Section[row]{
+		{Name: "Runners", Remark: runnersRemark(view, v.Styles), Limit: 12},
+		{Name: "Queues", Remark: queuesRemark(view), Limit: 6},
+		{Name: "Waiting", Remark: waitingRemark(view), Limit: 8},
 	}
-	was := v.selected()
-	v.arranged = v.data
-	view := v.data.View
-	v.rows = make([][]row, 3)
 	for _, r := range view.Runners {
-		v.rows[0] = append(v.rows[0], runnerRow{r})
+		sections[0].Rows = append(sections[0].Rows, runnerRow{r})
 	}
 	for _, q := range view.Queues {
-		v.rows[1] = append(v.rows[1], queueRow{q})
+		sections[1].Rows = append(sections[1].Rows, queueRow{q})
 	}
 	for _, w := range view.Pending {
-		v.rows[2] = append(v.rows[2], waitingRow{w})
+		sections[2].Rows = append(sections[2].Rows, waitingRow{w})
 	}
-	v.list.Set([]widget.SectionPart{
-		{"Runners", runnersRemark(view, v.Styles), len(view.Runners), 12},
-		{"Queues", queuesRemark(view), len(view.Queues), 6},
-		{"Waiting", waitingRemark(view), len(view.Pending), 8},
-	})
-	if part := v.list.Cursor.Part; was != nil {
-		same := func(r row) bool { return r.key() == was.key() }
-		if at := slices.IndexFunc(v.rows[part], same); at >= 0 {
-			v.list.Cursor.Row = at
-		}
-		v.list.Settle()
-	}
+	v.list.Set(sections)
 	v.choose()
 }
 
@@ -167,11 +151,13 @@ func (r queueRow) key() string   { return requirementsText(r.Requirements) }
 func (r waitingRow) key() string { return r.RunID }
 
 // selected returns the row under the cursor, or nil.
-func (v *list) selected() row { return widget.SelectedRow(&v.list, v.rows) }
+func (v *list) selected() row {
+	r, _ := v.list.Current()
+	return r
+}
 
 // waiting returns the waiting run under the cursor.
 func (v *list) waiting() (runs.Run, bool) {
-	v.arrange()
 	w, ok := v.selected().(waitingRow)
 	return waitingRun(w.PendingView), ok
 }
@@ -183,7 +169,6 @@ func waitingRun(w runner.PendingView) runs.Run {
 }
 
 func (v *list) open(s tui.Shell) tea.Cmd {
-	v.arrange()
 	if r, ok := v.waiting(); ok {
 		return v.nav.OpenRun(s, r)
 	}
@@ -196,16 +181,14 @@ func (v *list) open(s tui.Shell) tea.Cmd {
 }
 
 func (v *list) Draw(now time.Time, focused bool) []string {
-	v.arrange()
 	lines := v.head(now)
 	if reason := v.empty(); reason != nil {
 		return v.Message(lines, reason...)
 	}
 	v.list.SetSize(v.Width, max(v.Height-len(lines), 0))
-	lines = append(lines, v.list.Draw(v.Styles, focused,
-		func(at widget.SectionRow, width int) []widget.SizedCell {
-			return v.rows[at.Part][at.Row].cells(v, width, now)
-		})...)
+	lines = append(lines, v.list.Draw(v.Styles, focused, func(r row, width int) []widget.SizedCell {
+		return r.cells(v, width, now)
+	})...)
 	return widget.Fill(lines, v.Width, v.Height)
 }
 

@@ -29,7 +29,8 @@ type Column struct {
 	right   bool
 	drop    int
 	extra   bool
-	changes bool // the values of open runs change with time
+	changes bool   // the values of open runs change with time
+	usual   string // value that says nothing, besides none
 	Cell    cell
 	sign    cell // the value in one cell, for a narrow list; nil if there is no sign
 	// ink returns the color of the cell; nil for muted text.
@@ -45,6 +46,7 @@ const (
 	columnAnswer  = "answer"
 	columnTokens  = "tokens"
 	columnCost    = "cost"
+	columnDelta   = "delta"
 )
 
 func plainInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Text }
@@ -119,6 +121,9 @@ func originColumns() []Column {
 		attribute(ace.AttrExperiment, Column{ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 10}),
 		attribute(ace.AttrDataset, Column{ID: "dataset", Title: "DATASET", Width: 12, drop: 12, extra: true}),
 		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 11}),
+		texts(typeOf, Column{
+			ID: "type", Title: "TYPE", Width: 20, drop: 9, usual: runs.TypeOf(ace.TaskWorkflow),
+		}),
 		attribute(ace.AttrBlueprint, Column{
 			ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 14, extra: true, ink: plainInk,
 		}),
@@ -143,7 +148,7 @@ func amountColumns(g theme.Glyphs) []Column {
 	return []Column{
 		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 8, Cell: sum(console.SkillsCell),
 			ink: plainInk, Order: most(skillsOf)},
-		{ID: "delta", Title: g.Delta, Width: 8, drop: 6, Cell: sum(console.DeltaCell),
+		{ID: columnDelta, Title: g.Delta, Width: 8, drop: 6, Cell: sum(console.DeltaCell),
 			ink: plainInk, Order: most(changesOf)},
 		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 14, extra: true,
 			Cell: number(refusedOf), Order: most(refusedOf)},
@@ -176,6 +181,9 @@ func idColumns() []Column {
 		attribute("RunId", Column{ID: "run", Title: "RUN ID", Width: 36, drop: 18, extra: true}),
 	}
 }
+
+// typeOf returns the short name of a workflow type of the contract, otherwise the type.
+func typeOf(r runs.Run) string { return runs.FacetLabel(runs.AttrType, r.Type) }
 
 func originalOf(r runs.Run) string {
 	if r.Fork == nil {
@@ -284,65 +292,9 @@ func wrongFirst(r runs.Run) string {
 	return widget.If(r.Verdict == ace.Wrong, "!"+string(r.Verdict), string(r.Verdict))
 }
 
-// Fitting returns the columns that fit a width; columns of width 0 share the remaining width;
-// without such columns, the first column takes it.
-func Fitting(all []Column, width int) []Column {
-	headings := make([]widget.Heading, len(all))
-	for i, c := range all {
-		headings[i] = widget.Heading{Width: c.Width, Minimum: c.minimum, Drop: c.drop}
-	}
-	t := widget.NewTable(headings...)
-	t.Arrange(width)
-	cols := make([]Column, len(t.Cols))
-	for at, i := range t.Cols {
-		cols[at] = all[i]
-		cols[at].Width = t.Widths[at]
-		width -= t.Widths[at] + 1
-	}
-	cols[0].Width += max(width+1-widget.PointerWidth, 0)
-	return cols
-}
-
-// Widths of the task's name and of the columns of width 0 if all columns are shown.
-const (
-	wideNameWidth = 24
-	wideTextWidth = 30
-)
-
-// scrolled returns the first column and the columns that fit, from number left on. The first takes the
-// remaining width.
-func scrolled(all []Column, left, width int) []Column {
-	cols := append([]Column{}, all[0])
-	cols[0].Width = min(wideNameWidth, max(width-widget.PointerWidth, 1))
-	rest := width - widget.PointerWidth - cols[0].Width
-	for _, c := range all[1+left:] {
-		c.Width = cmp.Or(c.Width, wideTextWidth)
-		if rest -= c.Width + 1; rest < 0 {
-			rest += c.Width + 1
-			break
-		}
-		cols = append(cols, c)
-	}
-	cols[0].Width += rest
-	return cols
-}
-
-func (c Column) fit(s string, tail string) string {
-	if c.right {
-		return text.FitLeft(s, c.Width, tail)
-	}
-	switch {
-	case c.ID == columnTask:
-		s = text.Middle(s, c.Width, tail)
-	case c.ID == "delta" && text.Width(s) > c.Width: // drop the spaces rather than a number
-		s = strings.ReplaceAll(s, " ", "")
-	}
-	return text.Fit(s, c.Width, tail)
-}
-
 // name returns the column's name in a sentence.
 func (c Column) name() string {
-	if c.ID == "delta" {
+	if c.ID == columnDelta {
 		return "changes"
 	}
 	return strings.ToLower(c.Title)
@@ -454,17 +406,21 @@ func columnIDs(columns []Column) (ids []string) {
 	return ids
 }
 
-// PlainColumn is a column without colors. Cell returns untrusted text.
+// PlainColumn is a column without colors. Cell returns untrusted text, Silent reports whether such a text says
+// nothing.
 type PlainColumn struct {
-	Title string
-	Cell  func(r runs.Run, now time.Time) string
+	Title  string
+	Cell   func(r runs.Run, now time.Time) string
+	Silent func(text string) bool
 }
 
 // Plain returns the column with an ID or a heading.
 func Plain(name string) (PlainColumn, bool) {
 	c, ok := columnBy(name)
 	styles := theme.NoColor().Styles(theme.Unicode())
-	return PlainColumn{c.Title, func(r runs.Run, now time.Time) string {
-		return c.Cell(r, now, styles)
-	}}, ok
+	return PlainColumn{
+		Title:  c.Title,
+		Cell:   func(r runs.Run, now time.Time) string { return c.Cell(r, now, styles) },
+		Silent: func(text string) bool { return c.silent(text, styles.Glyphs) },
+	}, ok
 }

@@ -1,11 +1,11 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"acescope/tui/text"
 	"acescope/tui/widget"
 )
 
@@ -23,74 +23,59 @@ func (a *layout) shows(c Column) bool {
 	return c.ID == columnTask || slices.Contains(a.Chosen, c.ID)
 }
 
-// arrange chooses the columns for the width and draws the heading.
-func (t *table) arrange() {
-	t.drawn = nil
-	if t.width <= 0 {
-		return
-	}
-	width, all := t.width, AllColumns(t.pane.Styles.Glyphs)
-	if t.cols = nil; t.Layout.wide {
-		t.Layout.left = widget.Clamp(t.Layout.left, 0, len(all)-2)
-		t.cols = scrolled(all, t.Layout.left, width)
-	} else {
-		t.cols = t.fitted(t.narrowed(slices.DeleteFunc(all, t.hides)))
-	}
-	l := text.Line{Max: width}
-	l.Add(t.pane.Styles.Muted, text.Spaces(widget.PointerWidth))
-	for i, c := range t.cols {
-		if i > 0 {
-			l.Add(t.pane.Styles.Muted, " ")
-		}
-		ink := widget.If(c.ID == t.Sorting.By, t.pane.Styles.Strong, t.pane.Styles.Muted)
-		title := c.Title
-		if c.ID == columnSubject && t.common.lead != "" {
-			lead := " " + t.common.lead + t.pane.Styles.Glyphs.Ellipsis
-			title += widget.If(text.Width(title+lead) > c.Width, "", lead)
-		}
-		l.Add(ink, c.fit(title, t.pane.Styles.Glyphs.Ellipsis))
-	}
-	t.heading = l.String(t.pane.Styles.Muted)
-}
-
 // wordsMinWidth is the minimum width of a table that shows words instead of signs.
 const wordsMinWidth = 150
 
-// fitted returns the columns that fit. If a text is not among them, the texts get less room, and by default
-// less important columns get none.
-func (t *table) fitted(cols []Column) []Column {
-	texts := func(cols []Column) (n int) {
-		for _, c := range cols {
-			if c.minimum > 0 {
-				n++
-			}
+// Widths of the task's name and of the columns of width 0 if all columns are shown.
+const (
+	wideNameWidth = 24
+	wideTextWidth = 30
+)
+
+// minNameWidth is the minimum width of a run's name.
+const minNameWidth = 8
+
+// arrange chooses the columns for the width.
+func (t *table) arrange() {
+	if t.width <= 0 {
+		return
+	}
+	all := AllColumns(t.pane.Styles.Glyphs)
+	if t.Layout.wide {
+		t.Layout.left = widget.Clamp(t.Layout.left, 0, len(all)-2)
+		all = slices.Delete(all, 1, 1+t.Layout.left)
+		for i := range all {
+			all[i].Width, all[i].drop = cmp.Or(all[i].Width, wideTextWidth), i
 		}
-		return n
+		all[0].Width = wideNameWidth
+	} else {
+		all = t.narrowed(slices.DeleteFunc(all, t.hides))
 	}
-	fitting := Fitting(cols, t.width)
-	if texts(fitting) == texts(cols) {
-		return fitting
-	}
-	least := 0
-	for i := range cols {
-		if cols[i].narrow > 0 {
-			cols[i].minimum, least = cols[i].narrow, max(least, cols[i].drop)
+	t.cols = all
+	headings := make([]widget.Heading, len(all))
+	for i, c := range all {
+		headings[i] = widget.Heading{Title: c.Title, Width: c.Width, Minimum: c.minimum, Narrow: c.narrow,
+			Right: c.right, Middle: c.ID == columnTask, Sorted: c.ID == t.Sorting.By, Drop: c.drop}
+		if c.ID == columnSubject && t.common.lead != "" {
+			headings[i].Remark = " " + t.common.lead + t.pane.Styles.Glyphs.Ellipsis
 		}
 	}
-	return Fitting(slices.DeleteFunc(cols, func(c Column) bool {
-		return c.drop > least && t.Layout.Chosen == nil && c.ID != t.Sorting.By
-	}), t.width)
+	t.SetColumns(headings, t.width)
 }
 
 // narrowed replaces words by signs if the table is narrow. If other columns share the remaining width, it
 // gives the name only the width that the loaded rows need.
 func (t *table) narrowed(cols []Column) []Column {
 	for i := range cols {
-		if c := &cols[i]; c.sign != nil && t.width < wordsMinWidth {
+		c := &cols[i]
+		if c.sign != nil && t.width < wordsMinWidth {
 			c.Cell, c.Width, c.Title = c.sign, 1, ""
 		}
-		if c := &cols[i]; c.ID == columnTokens && t.unpriced {
-			c.drop = 1
+		if c.ID == t.Sorting.By || c.ID == columnTokens && t.unpriced {
+			c.drop = min(c.drop, 1)
+		}
+		if t.Layout.Chosen != nil {
+			c.minimum = cmp.Or(c.narrow, c.minimum)
 		}
 	}
 	if slices.ContainsFunc(cols[1:], func(c Column) bool { return c.Width == 0 }) {
@@ -98,9 +83,6 @@ func (t *table) narrowed(cols []Column) []Column {
 	}
 	return cols
 }
-
-// minNameWidth is the minimum width of a run's name.
-const minNameWidth = 8
 
 // hides reports whether a column is not shown: the user did not choose it, or all loaded rows have the same
 // value.
@@ -118,7 +100,7 @@ func (t *table) slide(by int) {
 		return
 	}
 	all := len(AllColumns(t.pane.Styles.Glyphs)) - 1
-	if by > 0 && t.Layout.left+len(t.cols)-1 >= all {
+	if by > 0 && t.Layout.left+len(t.Cols)-1 >= all {
 		return
 	}
 	t.Layout.left = widget.Clamp(t.Layout.left+by, 0, all-1)
@@ -150,11 +132,11 @@ func (t *table) toggleColumn(id string) {
 // columnsState names the visible columns if not all fit.
 func (t *table) columnsState() string {
 	all := len(AllColumns(t.pane.Styles.Glyphs)) - 1
-	if !t.Layout.wide || len(t.cols)-1 >= all {
+	if !t.Layout.wide || len(t.Cols)-1 >= all {
 		return ""
 	}
 	from := t.Layout.left + 1
-	return fmt.Sprintf("columns %d-%d of %d (left, right)", from, from+len(t.cols)-2, all)
+	return fmt.Sprintf("columns %d-%d of %d (left, right)", from, from+len(t.Cols)-2, all)
 }
 
 func (a *layout) keep(to map[string]string) {

@@ -54,7 +54,8 @@ type List interface {
 func New(c *console.Console, feeds Feeds) *Runs {
 	v := &Runs{Pane: console.NewPane("Runs"), nav: c.Navigation, launcher: c.Launcher, comparer: c.Comparer,
 		verifier: c.Verifier, forks: c.Forks, controls: c.Controls, feeds: feeds}
-	v.table = table{pane: &v.Pane, listing: c.Listing}
+	v.table = table{pane: &v.Pane, listing: c.Listing, Table: widget.NewTable()}
+	v.Marked = func(i int) bool { return v.listing.Marks.Of[v.At(i).ID()] }
 	v.sections = sections{listing: c.Listing, counts: feeds.Counts, table: &v.table}
 	v.notices = notices{pane: &v.Pane, listing: c.Listing, table: &v.table}
 	v.tracker = tracker{nav: c.Navigation, controls: c.Controls, table: &v.table}
@@ -194,7 +195,11 @@ func (v *Runs) arrange() {
 	v.table.arrange()
 }
 
-func (v *Runs) reveal() { v.table.reveal(v.Page()) }
+// reveal scrolls so that the cursor is visible.
+func (v *Runs) reveal() {
+	v.Rows = v.Count()
+	v.Table.SetSize(v.table.width, v.Page()+1)
+}
 
 func (v *Runs) SetShown(shown bool) {
 	v.shown, v.listing.ShowsMarks = shown, shown
@@ -277,11 +282,11 @@ func (v *Runs) Refresh() {
 		v.Cursor = 0
 	}
 	if queryChanged {
-		v.top = 0
+		v.Top = 0
 		v.nav.Elsewhere = false
 		v.walker.reset()
-	} else if v.top > 0 || wasFirst > 0 {
-		v.top += v.Cursor - before
+	} else if v.Top > 0 || wasFirst > 0 {
+		v.Top += v.Cursor - before
 	}
 	v.walker.reach()
 	if v.nav.Following {
@@ -309,6 +314,14 @@ func (v *Runs) Draw(now time.Time, focused bool) []string {
 	return left
 }
 
+// shownRows identifies what the rows show. A list has rows of its own, which do not change.
+type shownRows struct {
+	first   *runs.Run
+	count   int
+	sorting Sorting
+	second  int64
+}
+
 func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string {
 	lines := make([]string, 0, height)
 	if v.sectionLines() > 0 {
@@ -319,10 +332,11 @@ func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string
 		lines = append(lines, widget.Center(v.notices.empty(), width, height-len(lines), v.Styles)...)
 		return widget.Fill(lines, width, height)
 	}
-	lines = append(lines, v.heading)
-	for i := v.top; i < min(v.top+v.Page(), v.Count()); i++ {
-		lines = append(lines, v.row(*v.At(i), i == v.Cursor, focused, now))
-	}
+	v.reveal()
+	v.Version = shownRows{v.At(0), v.Count(), v.Sorting, now.Unix()}
+	lines = append(lines, v.Table.Draw(v.Styles, focused, func(i int) []widget.Cell {
+		return v.cells(*v.At(i), now)
+	})...)
 	if v.summaryLines() > 0 {
 		lines = append(widget.Fill(lines, width, height-1),
 			recentLine(v.listing.Runs.Recent, width, v.Styles))
@@ -376,7 +390,7 @@ func (v *Runs) Resorted() {
 	v.nav.Following = false
 	v.arrange()
 	v.reorder()
-	v.Cursor, v.top = 0, 0
+	v.Cursor, v.Top = 0, 0
 	v.reveal()
 	v.tracker.choose()
 }

@@ -15,12 +15,10 @@ type table struct {
 	listing *console.Listing
 	width   int
 
-	Cursor, top int
-	Layout      layout
-	cols        []Column
-	heading     string
-	common      common               // values that all loaded rows share
-	drawn       map[runs.ID]drawnRow // for these columns and styles
+	*widget.Table
+	Layout layout
+	cols   []Column // those that fit are t.Cols
+	common common   // values that all loaded rows share
 
 	Sorting   Sorting
 	Order     []int32   // indexes of rows, nil for the server's order
@@ -96,13 +94,13 @@ func (t *table) At(place int) *runs.Run {
 // sortNext sorts by the next visible column, and after the last in the server's order.
 func (t *table) sortNext() {
 	next := 0
-	for i, c := range t.cols {
-		if c.ID == t.Sorting.By {
-			next = i + 1
+	for at, i := range t.Cols {
+		if t.cols[i].ID == t.Sorting.By {
+			next = at + 1
 		}
 	}
-	if t.Sorting.By, t.Sorting.Reverse = "", false; next < len(t.cols) {
-		t.Sorting.By = t.cols[next].ID
+	if t.Sorting.By, t.Sorting.Reverse = "", false; next < len(t.Cols) {
+		t.Sorting.By = t.cols[t.Cols[next]].ID
 	}
 }
 
@@ -152,10 +150,4 @@ func (t *table) total() string {
 		return ace.Number(reached) + "+"
 	}
 	return ace.Number(reached)
-}
-
-// reveal scrolls so that the cursor is visible.
-func (t *table) reveal(page int) {
-	t.Cursor = max(min(t.Cursor, t.Count()-1), 0)
-	t.top = widget.TopOf(t.top, t.Cursor, page, t.Count())
 }

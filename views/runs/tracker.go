@@ -72,7 +72,7 @@ func (k *tracker) successor() int {
 // moves to the newest open run, or to the newest run.
 func (k *tracker) follow(at, page int) {
 	t := k.table
-	t.top = 0
+	t.Top = 0
 	page = min(page, t.Count())
 	if at >= 0 && at < page && t.At(at).Open() {
 		return

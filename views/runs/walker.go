@@ -73,7 +73,7 @@ func (w *walker) begin(lines int) bool {
 func (w *walker) reach() {
 	switch now, t := &w.table.listing.Runs, w.table; {
 	case w.goal == toFirst && now.First == 0:
-		t.Cursor, t.top = 0, 0
+		t.Cursor, t.Top = 0, 0
 	case now.Walking == 0 && (w.goal == toLast && !now.More || w.goal == halted):
 		t.Cursor = t.Count() - 1
 	case w.goal == toLast && now.Err != "": // the list shows the error

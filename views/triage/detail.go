@@ -74,15 +74,14 @@ type written struct {
 }
 
 func (v *detail) Draw(now time.Time, focused bool) []string {
-	v.from.arrange()
 	row := v.from.current()
 	if row == nil {
 		return v.Message(nil, "no finding is selected")
 	}
-	key := strconv.Itoa(v.from.list.Cursor.Part) + row.key()
-	return v.Show(key, written{v.from.arranged, now.Unix()}, now, focused, func(w *widget.Writer) {
+	key := v.from.list.Section() + row.key()
+	return v.Show(key, written{v.from.data, now.Unix()}, now, focused, func(w *widget.Writer) {
 		v.runs, w.Labels = map[int]runs.Run{}, 11
-		row.write(&findingWriter{w, v.runs}, v.from.arranged)
+		row.write(&findingWriter{w, v.runs}, v.from.data)
 	})
 }
 

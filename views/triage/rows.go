@@ -30,9 +30,9 @@ type row interface {
 	write(w *findingWriter, t *triage.Result)
 }
 
-// rowsOf returns the rows by section.
-func rowsOf(t *triage.Result, order string) [][]row {
-	groups := slices.Clone(t.Groups) // sorted by count
+// sorted returns groups, which are sorted by count, in an order.
+func sorted(groups []triage.FailureGroup, order string) []triage.FailureGroup {
+	groups = slices.Clone(groups)
 	kinds := []ace.Status{ace.Failed, ace.TimedOut, ace.Terminated, ace.Completed, ace.Canceled}
 	switch order {
 	case "newest":
@@ -44,15 +44,7 @@ func rowsOf(t *triage.Result, order string) [][]row {
 			return slices.Index(kinds, a.Status) - slices.Index(kinds, b.Status)
 		})
 	}
-	ofRun := func(r runs.Run) row { return runRow{r} }
-	return [][]row{
-		rowList(t.Retrying, func(r triage.Retrying) row { return retryRow{r} }),
-		rowList(groups, func(g triage.FailureGroup) row { return groupRow{g} }),
-		rowList(t.Slowest, ofRun),
-		rowList(t.MostExpensive, ofRun),
-		rowList(t.Largest, ofRun),
-		rowList(t.Phases, func(p triage.PhaseStat) row { return phaseRow{p} }),
-	}
+	return groups
 }
 
 func rowList[T any](list []T, as func(T) row) []row {
@@ -178,14 +170,13 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 	if v.data == nil {
 		return v.Message(nil, "scanning"+v.Styles.Glyphs.Ellipsis)
 	}
-	v.arrange()
 	head := v.head(now)
 	v.list.SetSize(v.Width, max(v.Height-len(head), 0))
 	if v.list.Empty() {
 		return v.Message(head, v.empty()...)
 	}
-	rows := v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int) []widget.SizedCell {
-		return v.rows[at.Part][at.Row].cells(v.Styles, width, now)
+	rows := v.list.Draw(v.Styles, focused, func(r row, width int) []widget.SizedCell {
+		return r.cells(v.Styles, width, now)
 	})
 	return widget.Fill(append(head, rows...), v.Width, v.Height)
 }

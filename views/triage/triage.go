@@ -37,15 +37,12 @@ type list struct {
 	moment   func() // goes to the event that produced a wrong answer, in the time machine
 	console.Pane
 	data     *triage.Result
-	arranged *triage.Result // data of the arranged list
-	rows     [][]row        // by section
 	order    string
-	ordered  string // order of rows
-	window   int    // requested, 0 for the default
+	window   int // requested, 0 for the default
 	since    time.Duration
 	before   string // query before a group was listed
 	narrowed string // query of that group
-	list     widget.SectionList
+	list     widget.SectionList[row]
 }
 
 // Feed scans runs.
@@ -64,6 +61,7 @@ type Feed interface {
 func Screen(c *console.Console, feed Feed, moment func()) tui.Screen {
 	v := &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, forks: c.Forks,
 		controls: c.Controls, listing: c.Listing, feed: feed, moment: moment, order: orders[0]}
+	v.list.Key = row.key
 	pane := &detail{from: v, Reader: console.NewReader("Finding", c.Location)}
 	pane.Pointer = true
 	return tui.Screen{Name: "triage", Keys: []string{"7"}, Help: "failing, retrying, slow and expensive runs",
@@ -87,9 +85,6 @@ func (v *list) Bindings() []tui.Binding {
 			v.mark, "space"),
 		console.Key("triage.filter", "list the runs of the group", "list its runs", v.filter, "F"),
 		console.Key("triage.back", "show all runs again after listing a group", "", v.widen, "backspace"),
-		console.Key("triage.next_part", "next section", "", func() { v.list.Jump(1) }, "]"),
-		console.Key("triage.previous_part", "previous section", "", func() { v.list.Jump(-1) }, "["),
-		console.Key("triage.all", "expand or collapse the section", "", v.list.Toggle, "a"),
 		console.Key("triage.sort", "sort the failures by count, newest or kind", "sort", v.sort, "s"),
 		console.Key("triage.more", "scan more closed runs", "", func(s tui.Shell) { v.resize(s, 1) }, "+"),
 		console.Key("triage.less", "scan fewer closed runs", "", func(s tui.Shell) { v.resize(s, -1) }, "-"),
@@ -97,6 +92,7 @@ func (v *list) Bindings() []tui.Binding {
 			"since", v.nextSpan, "."),
 		console.Key("triage.refresh", "stop the scan, or scan again", "stop/scan", v.scan, "ctrl+r"),
 	)
+	all = append(all, console.SectionKeys("triage", "part", "", "", &v.list)...)
 	if v.actor.Changes() {
 		point := func() (runs.Run, string, bool) { r, ok := v.run(); return r, "", ok }
 		cancel := "cancel the run under the cursor (asks first)"
@@ -109,16 +105,20 @@ func (v *list) Bindings() []tui.Binding {
 func (v *list) SetShown(shown bool) {
 	v.feed.Look(shown)
 	v.listing.ShowsMarks = shown
+	v.goToFinding()
 }
 
-func (v *list) Refresh()       { v.data = v.feed.Value() }
+func (v *list) Refresh() {
+	was := v.data
+	if v.data = v.feed.Value(); v.data != was {
+		v.arrange()
+	}
+}
+
 func (v *list) Unfilter() bool { return v.listing.Unfilter() }
 func (v *list) Page() int      { return v.list.Page() }
 
-func (v *list) Scroll(by int) {
-	v.arrange()
-	v.list.Scroll(by)
-}
+func (v *list) Scroll(by int) { v.list.Scroll(by) }
 
 func (v *list) Keep() map[string]string {
 	kept := map[string]string{"sort": v.order}
@@ -146,7 +146,6 @@ func (v *list) Restore(kept map[string]string) {
 }
 
 func (v *list) Copy() (what, copied string) {
-	v.arrange()
 	r := v.current()
 	if r == nil {
 		return "", ""
@@ -162,49 +161,26 @@ func (v *list) Copies() []tui.Copy {
 	return v.nav.RunCopies(r)
 }
 
-// arrange lists the newest data. The cursor stays on its row.
+// arrange lists the newest data.
 func (v *list) arrange() {
-	t := v.data
-	if t == nil {
-		return
+	if v.data != nil {
+		v.list.Set(v.sections(v.data))
+		v.goToFinding()
 	}
-	defer v.goToFinding()
-	if t == v.arranged && v.ordered == v.order {
-		return
-	}
-	was := v.current()
-	v.arranged, v.ordered = t, v.order
-	v.rows = rowsOf(t, v.order)
-	v.list.Set(v.parts(t))
-	if was == nil {
-		return
-	}
-	v.goTo(v.list.Cursor.Part, was.key())
-	v.list.Settle()
-}
-
-// goTo moves the cursor to a row of a section and reports whether there is one.
-func (v *list) goTo(part int, key string) bool {
-	at := slices.IndexFunc(v.rows[part], func(r row) bool { return r.key() == key })
-	if at >= 0 {
-		v.list.Cursor = widget.SectionRow{Part: part, Row: at}
-	}
-	return at >= 0
 }
 
 // goToFinding goes to the group that another screen chose.
 func (v *list) goToFinding() {
-	if v.nav.Finding != "" && v.goTo(failures, v.nav.Finding) {
-		v.list.Settle()
-		v.list.Reveal()
+	if v.data != nil && v.nav.Finding != "" {
+		v.list.GoTo(failures, v.nav.Finding)
+		v.nav.Finding = ""
 	}
-	v.nav.Finding = ""
 }
 
 // failures is the section of groups.
 const failures = 1
 
-func (v *list) parts(t *triage.Result) []widget.SectionPart {
+func (v *list) sections(t *triage.Result) []widget.Section[row] {
 	phases := "no data"
 	if t.PhaseRuns > 0 {
 		phases = "over " + ace.Count(t.PhaseRuns, "run")
@@ -221,22 +197,29 @@ func (v *list) parts(t *triage.Result) []widget.SectionPart {
 		}
 	}
 	retrying := widget.If(len(t.Retrying) == 0, "none", ace.Count(len(t.Retrying), "run"))
-	return []widget.SectionPart{
-		{"Retrying", retrying, len(t.Retrying), 5}, // first, because the user can still fix these runs
-		{"Failures", failures, len(t.Groups), 12},
-		{"Slowest", "", len(t.Slowest), 5},
-		{"Most expensive", widget.If(len(t.MostExpensive) == 0, "no cost data", ""), len(t.MostExpensive), 5},
-		{"Most tokens", widget.If(len(t.Largest) == 0, "no token data", ""), len(t.Largest), 5},
-		{"Phases", phases, len(t.Phases), 0},
+	ofRun := func(r runs.Run) row { return runRow{r} }
+	return []widget.Section[row]{
+		{"Retrying", retrying, 5, // first, because the user can still fix these runs
+			rowList(t.Retrying, func(r triage.Retrying) row { return retryRow{r} })},
+		{"Failures", failures, 12, rowList(sorted(t.Groups, v.order), func(g triage.FailureGroup) row {
+			return groupRow{g}
+		})},
+		{"Slowest", "", 5, rowList(t.Slowest, ofRun)},
+		{"Most expensive", widget.If(len(t.MostExpensive) == 0, "no cost data", ""), 5,
+			rowList(t.MostExpensive, ofRun)},
+		{"Most tokens", widget.If(len(t.Largest) == 0, "no token data", ""), 5, rowList(t.Largest, ofRun)},
+		{"Phases", phases, 0, rowList(t.Phases, func(p triage.PhaseStat) row { return phaseRow{p} })},
 	}
 }
 
 // current returns the row under the cursor, or nil.
-func (v *list) current() row { return widget.SelectedRow(&v.list, v.rows) }
+func (v *list) current() row {
+	r, _ := v.list.Current()
+	return r
+}
 
 // run returns the run of the row under the cursor.
 func (v *list) run() (runs.Run, bool) {
-	v.arrange()
 	r := v.current()
 	if r == nil {
 		return runs.Run{}, false
@@ -263,7 +246,6 @@ func (v *list) toMoment(s tui.Shell, run func() (runs.Run, bool)) {
 
 // mark marks the runs of the row under the cursor, or unmarks them if all are marked.
 func (v *list) mark(s tui.Shell) {
-	v.arrange()
 	if g, ok := v.current().(groupRow); ok {
 		v.marks(s, g.Runs)
 	} else if r, ok := v.run(); ok {
@@ -295,7 +277,6 @@ func (v *list) cancelRun(s tui.Shell) tea.Cmd {
 
 // filter lists the runs of the failure group under the cursor.
 func (v *list) filter(s tui.Shell) {
-	v.arrange()
 	g, ok := v.current().(groupRow)
 	if !ok {
 		s.Note("select a failure group to list its runs; ] goes there")
@@ -324,6 +305,7 @@ func (v *list) widen(s tui.Shell) {
 
 func (v *list) sort(s tui.Shell) {
 	v.order = orders[(slices.Index(orders, v.order)+1)%len(orders)]
+	v.arrange()
 	s.Note("failures by " + v.order)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type listOptions struct {
 	sort    string
 	reverse bool
 	columns []string
+	chosen  bool // the user chose the columns
 	// histories reads costs from histories, if no memo has them: only on request, since each is another call.
 	histories bool
 	retrying  bool
@@ -45,9 +47,9 @@ const (
 	facetRuns = 1000    // newest runs that are searched for values to count
 )
 
-// usualColumns are the default columns of the table.
+// usualColumns are the default columns of the table. Those that say nothing about any run are left out.
 var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "verdict",
-	"experiment"}
+	"experiment", "type"}
 
 // blueprintColumns are those of a list of blueprint runs only.
 var blueprintColumns = []string{"workflow", "session", "blueprint", "phase", "runner", "age", "took",
@@ -90,15 +92,14 @@ func ListCommand(a *cli.App) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("facets", "exit-status")
 	cmd.MarkFlagsMutuallyExclusive("facets", "parent")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		chosen := cmd.Flags().Changed("columns")
-		if chosen && a.JSON {
+		o.chosen = cmd.Flags().Changed("columns")
+		if o.chosen && a.JSON {
 			return cli.UsageError("--columns is for the table; --json always writes all fields")
 		}
-		if !chosen {
+		if !o.chosen {
 			o.columns = o.defaultColumns()
 		}
-		o.histories = o.sort == costColumn || cmd.Flags().Changed("columns") &&
-			slices.Contains(o.columns, costColumn)
+		o.histories = o.sort == costColumn || o.chosen && slices.Contains(o.columns, costColumn)
 		return o.check(a)
 	}
 	return cmd
@@ -175,31 +176,18 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 	if o.facets {
 		return cli.QueryError(o.query, listFacets(a, ctx, e.Client, o))
 	}
-	now := time.Now()
-	var titles []string
-	var columns []runsview.PlainColumn
-	for _, name := range o.columns {
-		c, _ := runsview.Plain(name)
-		titles, columns = append(titles, c.Title), append(columns, c)
-	}
-	cells := func(l listed) (cells []any) {
-		for _, c := range columns {
-			cells = append(cells, c.Cell(l.run, now))
-		}
-		return cells
-	}
 	var count exitCounter
 	var readErr error
-	rows := func(yield func(listed) bool) {
+	rows := func(yield func(runs.Run) bool) {
 		readErr = o.read(a, ctx, e, func(r runs.Run) error {
 			count.add(r)
-			if !yield(listed{cli.ListLine(r), r}) {
+			if !yield(r) {
 				return errStopped
 			}
 			return nil
 		})
 	}
-	err = cmp.Or(cli.WriteRows(a, rows, strings.Join(titles, "\t"), cells), readErr)
+	err = cmp.Or(o.write(a, rows), readErr)
 	if err == nil && o.summary {
 		err = summarize(a, ctx, e.Client, o.query)
 	}
@@ -275,12 +263,6 @@ var errEnough = errors.New("limit reached")
 // errStopped ends reading when a row cannot be written.
 var errStopped = errors.New("stopped")
 
-// listed is a run as its columns show it, and its JSON.
-type listed struct {
-	cli.RunLine
-	run runs.Run
-}
-
 // read calls put for each run of the list, in its order.
 func (o *listOptions) read(
 	a *cli.App, ctx context.Context, e *engine.Engine, put func(runs.Run) error,
@@ -328,6 +310,69 @@ func (o *listOptions) read(
 		}
 	}
 	return nil
+}
+
+// write writes the runs: as JSON lines, or as a table.
+func (o *listOptions) write(a *cli.App, rows iter.Seq[runs.Run]) error {
+	if a.JSON {
+		lines := func(yield func(cli.RunLine) bool) {
+			rows(func(r runs.Run) bool { return yield(cli.ListLine(r)) })
+		}
+		return cli.WriteRows(a, lines, "", nil)
+	}
+	t := runTable{Table: cli.NewTable(a.Out), chosen: o.chosen}
+	for _, name := range o.columns {
+		c, _ := runsview.Plain(name)
+		t.columns = append(t.columns, c)
+	}
+	var ahead []runs.Run
+	for r := range rows {
+		if ahead = append(ahead, r); len(ahead) == tableRows {
+			if err := t.write(ahead); err != nil {
+				return err
+			}
+			ahead = nil
+		}
+	}
+	return t.write(ahead)
+}
+
+// tableRows is the number of runs that are read before a table of them is written.
+const tableRows = 1000
+
+// runTable writes runs in columns. Unless the user chose the columns, it leaves out those that say nothing. If
+// later runs need one of these, they begin another table.
+type runTable struct {
+	*cli.Table
+	columns []runsview.PlainColumn
+	chosen  bool
+	titles  []string // of the columns that are written
+}
+
+func (t *runTable) write(rows []runs.Run) error {
+	now := time.Now()
+	shown := slices.DeleteFunc(slices.Clone(t.columns), func(c runsview.PlainColumn) bool {
+		says := func(r runs.Run) bool { return !c.Silent(c.Cell(r, now)) }
+		return !t.chosen && !slices.Contains(t.titles, c.Title) && !slices.ContainsFunc(rows, says)
+	})
+	if len(rows) > 0 && len(shown) > len(t.titles) {
+		if t.titles != nil {
+			fmt.Fprintln(t)
+		}
+		t.titles = nil
+		for _, c := range shown {
+			t.titles = append(t.titles, c.Title)
+		}
+		fmt.Fprintln(t, strings.Join(t.titles, "\t"))
+	}
+	for _, r := range rows {
+		cells := make([]any, len(shown))
+		for i, c := range shown {
+			cells[i] = c.Cell(r, now)
+		}
+		t.Row(cells...)
+	}
+	return t.Flush()
 }
 
 func summarize(a *cli.App, ctx context.Context, c client.Client, query string) error {
