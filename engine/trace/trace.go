@@ -177,8 +177,8 @@ type Sum struct {
 	CacheWrite1h int64 `json:"cache_write_1h_tokens,omitempty"`
 	Output       int64 `json:"output_tokens"`
 	Reasoning    int64 `json:"reasoning_tokens"`
-	// Cost is in US dollars, without that of the Unpriced requests, which is unknown. Written is the number of
-	// requests whose cost the framework wrote; that of the others follows from the prices of their models.
+	// Cost is in US dollars, without that of the Unpriced requests, which is unknown. Written is the number
+	// of requests whose cost the framework wrote; that of the others follows from the prices of models.
 	Cost     float64 `json:"cost_usd,omitempty"`
 	Unpriced int     `json:"requests_without_cost,omitempty"`
 	Written  int     `json:"requests_with_written_cost,omitempty"`

@@ -130,6 +130,6 @@ func AddTrace(ctx context.Context, c client.Client, r *runs.Run) error {
 
 // UsageOf returns the usage of requests to models. It lacks a price if it lacks a figure of any request.
 func UsageOf(s trace.Sum) ace.Usage {
-	return ace.Usage{InputTokens: s.Input + s.CacheWrite, CacheReadTokens: s.CacheRead, OutputTokens: s.Output,
-		CostUSD: s.Cost, Unpriced: s.Unpriced > 0}
+	return ace.Usage{InputTokens: s.Input + s.CacheWrite, CacheReadTokens: s.CacheRead,
+		OutputTokens: s.Output, CostUSD: s.Cost, Unpriced: s.Unpriced > 0}
 }

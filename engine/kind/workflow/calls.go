@@ -169,7 +169,8 @@ func chatFields(c, before *trace.Call) (fields []kind.Field) {
 			kind.Field{Label: "answer", Text: messageText(c.Answer)})
 	}
 	if c.Where == trace.InLocalActivity && c.Asked == nil {
-		fields = append(fields, kind.Field{Label: "note", Text: "the input of a local activity is not recorded"})
+		fields = append(fields, kind.Field{Label: "note",
+			Text: "the input of a local activity is not recorded"})
 	}
 	var one trace.Sum
 	if one.Add(c); c.Outcome == trace.OK {

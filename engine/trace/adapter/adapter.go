@@ -7,9 +7,7 @@ package adapter
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,7 +90,6 @@ type set struct {
 	exact    map[string][]*Adapter // by activity type
 	patterns []*Adapter
 	prices   *price.Prices
-	digest   string
 }
 
 // settings are what all events are read with; the set is compiled when the first of them is read.
@@ -113,9 +110,6 @@ func Use(users []Adapter, prices func() *price.Prices) {
 	current.Store(&settings{users: users, prices: prices})
 }
 
-// Digest identifies the adapters and prices. Traces that were read with others are not comparable.
-func Digest() string { return load().digest }
-
 func load() *set {
 	c := current.Load()
 	c.once.Do(func() {
@@ -132,13 +126,7 @@ func (c *settings) compile() (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	written, err := json.Marshal(c.users)
-	if err != nil {
-		return nil, err
-	}
 	s := &set{exact: map[string][]*Adapter{}, prices: c.prices()}
-	sum := sha256.Sum256(slices.Concat(builtin, written, []byte(s.prices.Digest())))
-	s.digest = hex.EncodeToString(sum[:8])
 	for _, a := range slices.Concat(c.users, frameworks) {
 		if err := a.Check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Framework, err)
@@ -245,7 +233,7 @@ func at(data []byte, path string) gjson.Result {
 	return gjson.GetBytes(data, path)
 }
 
-// find returns the adapter of an activity, or nil; then problem says why a known type has none.
+// find returns the adapter of an activity, or nil; then problem says why no adapter fits a known type.
 func (s *source) find() (a *Adapter, problem string) {
 	all := load()
 	for _, a := range all.exact[s.activity] {

@@ -242,7 +242,8 @@ func (f *Folder) end(e *historypb.HistoryEvent, end history.Ending) bool {
 			answered = c.Answer
 		case a != nil:
 			c.Result = raw(w.source.get(a.Result))
-			if at(history.JSON(end.Result), "is_error").Bool() || at(history.JSON(end.Result), "isError").Bool() {
+			result := at(history.JSON(end.Result), "")
+			if result.Get("is_error").Bool() || result.Get("isError").Bool() {
 				c.Outcome = trace.Failed
 			}
 		default:
@@ -379,8 +380,8 @@ func (f *Folder) ask(by *trace.Call, m *trace.Message) {
 		return
 	}
 	for _, t := range m.Calls {
-		c := trace.Call{Operation: trace.Tool, Framework: by.Framework, Agent: by.Agent, Name: t.Name, ID: t.ID,
-			Arguments: t.Arguments, Outcome: trace.Pending, By: by.N}
+		c := trace.Call{Operation: trace.Tool, Framework: by.Framework, Agent: by.Agent, Name: t.Name,
+			ID: t.ID, Arguments: t.Arguments, Outcome: trace.Pending, By: by.N}
 		if to, ok := strings.CutPrefix(t.Name, handoff); ok {
 			c.Operation = trace.Handoff
 			c.Name = cmp.Or(at(t.Arguments, "agent_name").String(), to)
@@ -404,7 +405,13 @@ func (f *Folder) ask(by *trace.Call, m *trace.Message) {
 func (f *Folder) take(id, name string) int {
 	i := slices.IndexFunc(f.asked, func(n int) bool {
 		c := f.get(n)
-		return c != nil && (id != "" && c.ID == id || (id == "" || c.ID == "") && plain(c.Name) == plain(name))
+		switch {
+		case c == nil:
+			return false
+		case id == "" || c.ID == "":
+			return plain(c.Name) == plain(name)
+		}
+		return c.ID == id
 	})
 	if i < 0 {
 		return 0
@@ -453,7 +460,8 @@ func (f *Folder) told(r trace.Result) int {
 		if c.N <= f.last && f.last != c.By {
 			break
 		}
-		if c.By == f.last && !c.Told && (r.ID != "" && c.ID == r.ID || r.ID == "" && plain(c.Name) == plain(r.Name)) {
+		same := r.ID != "" && c.ID == r.ID || r.ID == "" && plain(c.Name) == plain(r.Name)
+		if c.By == f.last && !c.Told && same {
 			return c.N
 		}
 	}

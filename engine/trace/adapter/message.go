@@ -212,7 +212,8 @@ func ask(m *trace.Message, v gjson.Result, name string) {
 			break
 		}
 	}
-	if c.ID != "" && slices.ContainsFunc(m.Calls, func(known trace.ToolCall) bool { return known.ID == c.ID }) {
+	same := func(known trace.ToolCall) bool { return known.ID == c.ID }
+	if c.ID != "" && slices.ContainsFunc(m.Calls, same) {
 		return // LangChain writes the calls of Anthropic's models twice
 	}
 	m.Calls = append(m.Calls, c)

@@ -96,7 +96,8 @@ func bedrockEvents(items []gjson.Result) (r response) {
 				input += delta.Get(part).String()
 			}
 		}
-		if item.Get("contentBlockStop").Exists() || item.Get("type").String() == "modelContentBlockStopEvent" {
+		if item.Get("contentBlockStop").Exists() ||
+			item.Get("type").String() == "modelContentBlockStopEvent" {
 			end()
 		}
 		last(&r.finish, item, "messageStop.stopReason", "stopReason")

@@ -57,8 +57,8 @@ func figure(v gjson.Result, names []string) (*int64, error) {
 	return nil, nil
 }
 
-// usageOf reads a usage of any provider or framework. It returns nil if there is none, and an error if a
-// figure cannot be one. Their meanings differ: docs/reference/usage.md has the table.
+// usageOf reads a usage of any provider or framework. It returns nil for another value, and an error if a
+// figure cannot be one. Their meanings differ: docs/reference/adapters.md has the table.
 func usageOf(v gjson.Result) (*trace.Usage, error) {
 	if !v.IsObject() {
 		return nil, nil
