@@ -12,7 +12,6 @@ import (
 	"acescope/engine/agents/session"
 	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
-	"acescope/engine/trace"
 )
 
 // Kind is a kind of run.
@@ -45,17 +44,6 @@ type Fold interface {
 
 // Tasker is a fold of a run that works on an ACE task, as State describes it.
 type Tasker interface{ State() *ace.State }
-
-// Tracer is a fold of a run whose events say what agents did.
-type Tracer interface{ Trace() trace.Trace }
-
-// TraceOf returns what the agents of a run did; it is empty if the kind of the run does not say.
-func TraceOf(f Fold) (t trace.Trace) {
-	if of, ok := f.(Tracer); ok {
-		t = of.Trace()
-	}
-	return t
-}
 
 // Effect describes what an event did to a fold.
 type Effect struct {

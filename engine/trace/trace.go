@@ -238,6 +238,7 @@ type Summary struct {
 	Sum       Sum    `json:"sum"`
 	Parts     []Part `json:"by_agent_and_model,omitempty"`
 	Tools     int    `json:"tool_calls"`
+	OK        int    `json:"ok_tool_calls"`
 	Failed    int    `json:"failed_tool_calls,omitempty"`
 }
 

@@ -20,7 +20,6 @@ import (
 	"acescope/engine/kind"
 	"acescope/engine/kind/task"
 	"acescope/engine/temporal/history"
-	"acescope/engine/trace"
 	"acescope/engine/trace/adapter"
 )
 
@@ -104,9 +103,6 @@ func (f *fold) Phase() string {
 	}
 	return text
 }
-
-// Trace implements [kind.Tracer].
-func (f *fold) Trace() trace.Trace { return f.agent.Trace() }
 
 func (f *fold) Apply(e *historypb.HistoryEvent) kind.Effect {
 	of := f.task.Apply(e)

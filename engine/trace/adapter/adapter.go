@@ -8,7 +8,6 @@ package adapter
 import (
 	"bytes"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -70,7 +69,7 @@ type Adapter struct {
 	Server    Paths  `toml:"server"`     // of MCP
 	ToolError string `toml:"tool_error"` // beginning of the result of a failed tool
 
-	pattern *regexp.Regexp // of one of the activities
+	pattern *regexp.Regexp // of the activity; nil if it is a plain name
 }
 
 // Paths are paths of which the first with a value counts. In TOML, one path may be a string.
@@ -85,10 +84,9 @@ func (p *Paths) UnmarshalText(text []byte) error {
 //go:embed adapters.toml
 var builtin []byte
 
-// set holds adapters by what they are found by, and prices.
+// set holds the adapters, one for each pattern, in the order in which they are tried, and the prices.
 type set struct {
-	exact    map[string][]*Adapter // by activity type
-	patterns []*Adapter
+	adapters []*Adapter
 	prices   *price.Prices
 }
 
@@ -126,20 +124,19 @@ func (c *settings) compile() (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &set{exact: map[string][]*Adapter{}, prices: c.prices()}
+	s := &set{prices: c.prices()}
 	for _, a := range slices.Concat(c.users, frameworks) {
 		if err := a.Check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Framework, err)
 		}
 		for _, pattern := range a.Activity {
 			one := a
-			one.pattern = regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`,
-				`(.+?)`) + "$")
+			one.Activity = Paths{pattern}
 			if strings.Contains(pattern, "*") {
-				s.patterns = append(s.patterns, &one)
-			} else {
-				s.exact[pattern] = append(s.exact[pattern], &one)
+				one.pattern = regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`,
+					`(.+?)`) + "$")
 			}
+			s.adapters = append(s.adapters, &one)
 		}
 	}
 	return s, nil
@@ -235,28 +232,25 @@ func at(data []byte, path string) gjson.Result {
 
 // find returns the adapter of an activity, or nil; then problem says why no adapter fits a known type.
 func (s *source) find() (a *Adapter, problem string) {
-	all := load()
-	for _, a := range all.exact[s.activity] {
-		missing := s.missing(a)
-		if missing == "" {
-			return a, ""
+	for _, a := range load().adapters {
+		if s.captures = nil; a.pattern != nil {
+			s.captures = a.pattern.FindStringSubmatch(s.activity)
 		}
-		if problem == "" {
+		if s.captures == nil && a.Activity[0] != s.activity {
+			continue
+		}
+		missing := s.missing(a)
+		switch {
+		case missing == "":
+			return a, ""
+		case a.pattern != nil: // a pattern may match activities of any kind
+		case problem == "":
 			problem = missing + " is missing"
-		} else {
+		default:
 			problem = "no adapter fits the shape of " + s.activity
 		}
 	}
-	if problem != "" {
-		return nil, problem
-	}
-	for _, a := range all.patterns {
-		if s.captures = a.pattern.FindStringSubmatch(s.activity); s.captures != nil && s.missing(a) == "" {
-			return a, ""
-		}
-	}
-	s.captures = nil
-	return nil, ""
+	return nil, problem
 }
 
 // missing returns the first path of a value that an adapter needs and the activity lacks, or "". An activity
@@ -276,41 +270,46 @@ func (s *source) missing(a *Adapter) string {
 	return ""
 }
 
-// usage reads the usage of a response.
+// usage reads the usage of a response; own is that of a stream, if it has one.
 func (a *Adapter) usage(s *source, own gjson.Result) (*trace.Usage, error) {
-	v := own
-	if !v.Exists() {
-		v = s.get(a.Usage)
+	switch {
+	case own.Exists():
+		return usageOf(own)
+	case len(a.InputTokens)+len(a.OutputTokens) == 0:
+		return usageOf(s.get(a.Usage))
 	}
-	if len(a.InputTokens)+len(a.OutputTokens) == 0 {
-		return usageOf(v)
-	}
-	figures := map[string]int64{}
-	for name, paths := range map[string]Paths{"input_tokens": a.InputTokens, "output_tokens": a.OutputTokens,
-		"cache_read_tokens": a.CacheReadTokens, "output_reasoning_tokens": a.ReasoningTokens} {
-		if n := s.get(paths); n.Type == gjson.Number {
-			figures[name] = n.Int()
+	f := figures{exclusive: a.Exclusive}
+	for _, of := range []struct {
+		paths Paths
+		to    **int64
+	}{{a.InputTokens, &f.input}, {a.OutputTokens, &f.output}, {a.CacheReadTokens, &f.read},
+		{a.ReasoningTokens, &f.reasoning}} {
+		var err error
+		if *of.to, err = figure(strings.Join(of.paths, ", "), s.get(of.paths)); err != nil {
+			return nil, err
 		}
 	}
-	if a.Exclusive {
-		figures["cache_read_input_tokens"] = figures["cache_read_tokens"]
-	}
-	data, err := json.Marshal(figures)
-	if err != nil {
-		return nil, err
-	}
-	return usageOf(gjson.ParseBytes(data))
+	return f.usage()
 }
 
+// providers are the names of providers that frameworks write before the name of a model.
+var providers = map[string]string{"openai": "openai", "openai-responses": "openai", "openai-chat": "openai",
+	"anthropic": "anthropic", "google": "google", "google-gla": "google", "google-vertex": "google",
+	"google_genai": "google", "google_vertexai": "google", "bedrock": "bedrock",
+	"bedrock_converse": "bedrock", "azure": "azure", "azure_openai": "azure", "groq": "groq",
+	"mistral": "mistral", "mistralai": "mistral", "cohere": "cohere", "deepseek": "deepseek", "xai": "xai",
+	"grok": "xai", "openrouter": "openrouter", "together": "together", "fireworks": "fireworks",
+	"cerebras": "cerebras", "huggingface": "huggingface", "ollama": "ollama"}
+
 // modelOf splits a model as frameworks write it into provider and name: "openai-responses:gpt-5",
-// "models/gemini-3-flash:generateContent".
+// "models/gemini-3-flash:generateContent". Other names may hold a colon, such as "qwen3:8b".
 func modelOf(text string) (provider, model string) {
 	if rest, ok := strings.CutPrefix(text, "models/"); ok {
 		model, _, _ = strings.Cut(rest, ":")
 		return "", model
 	}
-	if before, after, ok := strings.Cut(text, ":"); ok && !strings.ContainsAny(before, "/.") {
-		provider, _, _ = strings.Cut(before, "-responses")
+	before, after, _ := strings.Cut(text, ":")
+	if provider = providers[before]; provider != "" && after != "" {
 		return provider, after
 	}
 	return "", text

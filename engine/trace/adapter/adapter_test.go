@@ -77,10 +77,12 @@ func outline(t trace.Trace) string {
 // and 45 of output.
 func TestRecordedSums(t *testing.T) {
 	openai := func(n int64) trace.Sum {
-		return trace.Sum{Requests: int(n), Input: 200 * n, CacheRead: 1000 * n, Output: 45 * n, Reasoning: 20 * n}
+		return trace.Sum{Requests: int(n), Input: 200 * n, CacheRead: 1000 * n, Output: 45 * n,
+			Reasoning: 20 * n}
 	}
 	anthropic := func(n int64) trace.Sum {
-		return trace.Sum{Requests: int(n), Input: 150 * n, CacheRead: 1000 * n, CacheWrite: 50 * n, Output: 45 * n}
+		return trace.Sum{Requests: int(n), Input: 150 * n, CacheRead: 1000 * n, CacheWrite: 50 * n,
+			Output: 45 * n}
 	}
 	noReasoning := func(s trace.Sum) trace.Sum { // Strands does not record it
 		s.Reasoning = 0
@@ -161,6 +163,34 @@ func TestWrittenCost(t *testing.T) {
 	}
 }
 
+// What tools a run called, and of how many the outcome is known.
+func TestToolCounts(t *testing.T) {
+	for name, want := range map[string][3]int{"oa-ok": {2, 2, 0}, "oa-local": {2, 1, 0},
+		"oa-synctool": {2, 1, 1}, "st-toolerr": {3, 2, 1}} {
+		if s := fold(recorded(t, name)).Summary; [3]int{s.Tools, s.OK, s.Failed} != want {
+			t.Errorf("%s: %d, ok %d, failed %d, want %v", name, s.Tools, s.OK, s.Failed, want)
+		}
+	}
+}
+
+// An answer to a tool is found also after an agent that another tool asked has answered.
+func TestToldAfterSubagent(t *testing.T) {
+	ask := func(name, history, result string) step {
+		return step{"AgentLLMActivity", "", `{"agent_name": "` + name + `", "messages": ` + history + `}`, result}
+	}
+	got := outline(fold(events(
+		ask("boss", `[]`, `{"tool_calls": [{"tool_call_id": "a", "tool_name": "look_up", "args": {}},
+			{"tool_call_id": "b", "tool_name": "ask_other", "args": {}}]}`),
+		step{"look_up", "", "1", ""},
+		ask("other", `[{"role": "user", "content": "?"}]`, `{"content": "!"}`),
+		ask("boss", `[{"role": "tool", "tool_call_id": "a", "content": "failed"},
+			{"role": "tool", "tool_call_id": "b", "content": "!"}]`, `{"content": "done"}`))))
+	if !strings.Contains(got, "execute_tool failed look_up {} in activity told") ||
+		!strings.Contains(got, "execute_tool ok ask_other {} in workflow code") {
+		t.Error(got)
+	}
+}
+
 // The trace of a clone does not change with later events.
 func TestClone(t *testing.T) {
 	var f Folder
@@ -218,16 +248,14 @@ func events(steps ...step) (all []*historypb.HistoryEvent) {
 }
 
 func payload(json string) *commonpb.Payload {
-	return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(json)}
+	return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")},
+		Data: []byte(json)}
 }
 
-// payloads returns the payloads of JSON values, one a line.
-func payloads(lines string) *commonpb.Payloads {
-	p := &commonpb.Payloads{}
-	for line := range strings.Lines(lines) {
-		p.Payloads = append(p.Payloads, payload(strings.TrimSpace(line)))
-	}
-	return p
+// payloads returns one payload of JSON that is broken into lines, also within texts.
+func payloads(json string) *commonpb.Payloads {
+	return &commonpb.Payloads{Payloads: []*commonpb.Payload{
+		payload(strings.Join(strings.Fields(json), " "))}}
 }
 
 // The shapes of frameworks in TypeScript, Java and Go, and of those in Python that no recording has.
@@ -315,22 +343,16 @@ chat ok desk/ tokens 0 Sunny.`},
 			"chat ok / tokens 0 input.0.tracing is missing"},
 		{"no answer", []step{{"CallChatModel", "", `{"messages": ["Hi"]}`, `{"other": 1}`}},
 			"chat ok / tokens 0 the result has neither an answer nor a usage where CallChatModel has them"},
-		{"a negative figure", []step{{"CallChatModel", "", `{"messages": ["Hi"]}`, `{"generations": [{"message":
-			{"content": "x"}}], "metadata": {"usage": {"prompt_tokens": -5, "completion_tokens": 1}}}`}},
+		{"a negative figure", []step{{"CallChatModel", "", `{"messages": ["Hi"]}`,
+			`{"generations": [{"message": {"content": "x"}}], "metadata": {"usage": {"prompt_tokens": -5, "completion_tokens": 1}}}`}},
 			"chat ok / tokens 0 x usage: prompt_tokens is -5"},
 		{"an activity of one's own", []step{{"charge_card", "", `{"model": "x"}`, `{"usage": {}}`}}, ""},
 	} {
-		for i := range test.steps { // a payload is one line
-			s := &test.steps[i]
-			s.input, s.result = oneLine(s.input), oneLine(s.result)
-		}
 		if got := outline(fold(events(test.steps...))); got != test.want {
 			t.Errorf("%s:\n%s\nwant\n%s", test.name, got, test.want)
 		}
 	}
 }
-
-func oneLine(json string) string { return strings.Join(strings.Fields(json), " ") }
 
 // What the user's own adapter says comes first.
 func TestUsersAdapter(t *testing.T) {
@@ -351,11 +373,20 @@ output_tokens = ["result.cost.out"]
 	}
 	Use(own, price.Shipped)
 	t.Cleanup(func() { Use(nil, price.Shipped) })
-	got := fold(events(step{"AskPlanner", "", `{"model": "gpt-5", "history": [{"role": "user", "text": "Hi"}]}`,
+	got := fold(events(step{"AskPlanner", "",
+		`{"model": "gpt-5", "history": [{"role": "user", "text": "Hi"}]}`,
 		`{"reply": "Hello", "cost": {"in": 1200, "cached": 1000, "out": 45}}`}))
 	want := "chat ok Planner/gpt-5 tokens 1245 Hello"
 	if outline(got) != want || got.Sum.Input != 200 || got.Calls[0].Asked[0].Text != "Hi" {
 		t.Errorf("%s, %+v; want %s", outline(got), got.Sum, want)
+	}
+	// It comes before that of a framework which has the same type, also for its pattern.
+	own[0].Activity, own[0].Agent = Paths{"Call*Model"}, nil
+	Use(own, price.Shipped)
+	got = fold(events(step{"CallChatModel", "", `{"model": "qwen3:8b", "messages": ["Hi"]}`,
+		`{"reply": "Hello", "cost": {"in": 5, "out": 7}}`}))
+	if c := got.Calls[0]; outline(got) != "chat ok /qwen3:8b tokens 12 Hello" || c.Usage.CacheRead != nil {
+		t.Errorf("%s, %+v", outline(got), c.Usage)
 	}
 	for text, mistake := range map[string]string{
 		"activity = ['x']\nmodel = ['output.model']": "does not begin with",
@@ -374,7 +405,8 @@ output_tokens = ["result.cost.out"]
 
 // FuzzPayloads folds the recordings with one payload replaced: nothing but the call may depend on it.
 func FuzzPayloads(f *testing.F) {
-	for _, seed := range []string{`{}`, `[]`, `"x"`, `{"usage": {"input_tokens": 1e300}}`, `{"output": [[[]]]}`,
+	for _, seed := range []string{`{}`, `[]`, `"x"`, `{"usage": {"input_tokens": 1e300}}`,
+		`{"output": [[[]]]}`,
 		`{"content": {"parts": {"parts": 1}}}`, `[{"content": {"parts": []}}]`, "\xff"} {
 		f.Add(seed, uint8(3))
 	}

@@ -27,7 +27,8 @@ type Folder struct {
 	last    int               // the newest request to a model
 	parts   []trace.Part
 	tools   int // calls of tools, without handoffs
-	failed  int // of them
+	ok      int // of them
+	failed  int
 
 	framework, agent, model string // the first ones
 }
@@ -57,7 +58,7 @@ func (f *Folder) Clone() Folder {
 // Trace returns what the events so far say of the run's agents.
 func (f *Folder) Trace() trace.Trace {
 	t := trace.Trace{Calls: slices.Clone(f.calls), Dropped: f.dropped, Summary: trace.Summary{
-		Framework: f.framework, Agent: f.agent, Model: f.model, Tools: f.tools, Failed: f.failed,
+		Framework: f.framework, Agent: f.agent, Model: f.model, Tools: f.tools, OK: f.ok, Failed: f.failed,
 		Parts: slices.Clone(f.parts)}}
 	for _, p := range f.parts {
 		t.Sum = t.Sum.Plus(p.Sum)
@@ -65,29 +66,19 @@ func (f *Folder) Trace() trace.Trace {
 	return t
 }
 
-// At returns the calls that an event schedules.
-func (f *Folder) At(event int64) (all []*trace.Call) {
-	for _, c := range f.calls {
-		if c.Event == event {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// Apply applies an event, and reports whether it begins, changes or ends a call.
-func (f *Folder) Apply(e *historypb.HistoryEvent) (changed bool) {
+// Apply applies the next event.
+func (f *Folder) Apply(e *historypb.HistoryEvent) {
 	switch a := history.Attributes(e).(type) {
 	case *historypb.ActivityTaskScheduledEventAttributes:
-		changed = f.begin(e, trace.InActivity, source{activity: a.GetActivityType().GetName(),
+		f.begin(e, trace.InActivity, source{activity: a.GetActivityType().GetName(),
 			inputs: a.GetInput().GetPayloads(), recorded: true})
 	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
-		changed = f.begin(e, trace.InChild, source{activity: a.GetWorkflowType().GetName(),
+		f.begin(e, trace.InChild, source{activity: a.GetWorkflowType().GetName(),
 			inputs: a.GetInput().GetPayloads(), recorded: true})
 	case *historypb.MarkerRecordedEventAttributes:
 		if m := history.MarkerOf(a); m.Name == history.MarkerLocalActivity && !m.Local.Retried {
 			input := a.GetDetails()["input"] // of the Java SDK
-			changed = f.begin(e, trace.InLocalActivity, source{activity: m.Local.ActivityType,
+			f.begin(e, trace.InLocalActivity, source{activity: m.Local.ActivityType,
 				inputs: input.GetPayloads(), recorded: input != nil})
 		}
 	case *historypb.ActivityTaskStartedEventAttributes:
@@ -102,19 +93,17 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) (changed bool) {
 		}
 	}
 	if end, ok := history.EndingOf(e); ok {
-		changed = f.end(e, end) || changed
+		f.end(e, end)
 	}
 	if _, ok := history.CloseStatus(e.GetEventType()); ok {
 		for _, n := range f.asked { // no later event tells of them
 			f.change(n, func(c *trace.Call) { c.Outcome = trace.Unknown })
-			changed = true
 		}
 	}
-	return changed
 }
 
 // begin begins the call that an event schedules.
-func (f *Folder) begin(e *historypb.HistoryEvent, where trace.Place, s source) bool {
+func (f *Folder) begin(e *historypb.HistoryEvent, where trace.Place, s source) {
 	_ = json.Unmarshal(history.PayloadJSON(e.GetUserMetadata().GetSummary()), &s.summary) // "" for none
 	a, problem := s.find()
 	c := trace.Call{Operation: trace.Chat, Outcome: trace.Pending, Event: e.GetEventId(), Began: timeOf(e),
@@ -125,7 +114,7 @@ func (f *Folder) begin(e *historypb.HistoryEvent, where trace.Place, s source) b
 	case a == nil && problem != "":
 	case a == nil:
 		if w.n = f.take("", s.activity); w.n == 0 {
-			return false
+			return
 		}
 	case a.Operation == node:
 		w.began = c.Began
@@ -153,7 +142,6 @@ func (f *Folder) begin(e *historypb.HistoryEvent, where trace.Place, s source) b
 		f.open = map[int64]working{}
 	}
 	f.open[c.Event] = w
-	return w.n != 0
 }
 
 // chat reads the input of a request to a model.
@@ -217,16 +205,16 @@ func (f *Folder) tool(c *trace.Call, a *Adapter, s *source) {
 }
 
 // end ends the call that an ending is about.
-func (f *Folder) end(e *historypb.HistoryEvent, end history.Ending) bool {
+func (f *Folder) end(e *historypb.HistoryEvent, end history.Ending) {
 	w, ok := f.open[end.Started]
 	if !ok {
-		return false
+		return
 	}
 	delete(f.open, end.Started)
 	w.source.results = end.Result
 	if w.n == 0 {
 		f.node(e, &w, end)
-		return true
+		return
 	}
 	var answered *trace.Message
 	f.change(w.n, func(c *trace.Call) {
@@ -255,17 +243,18 @@ func (f *Folder) end(e *historypb.HistoryEvent, end history.Ending) bool {
 		f.last = c.N
 		f.ask(c, answered)
 	}
-	return true
 }
 
 // respond reads the response of a model.
 func (f *Folder) respond(c *trace.Call, a *Adapter, s *source) {
 	v := s.get(a.Answer)
-	r, streamed := streamed(v)
-	if !streamed {
+	r, ok := streamed(v)
+	if !ok {
 		r.message = joined(messages(v))
 	}
-	c.Streamed = streamed && len(v.Array()) > 1 || at(history.JSON(s.results), "").IsArray()
+	if result := at(history.JSON(s.results), ""); result.IsArray() {
+		c.Streamed = len(result.Array()) > 1
+	}
 	if r.message != nil {
 		c.Answer = new(clipped(*r.message))
 	}
@@ -454,14 +443,15 @@ func (f *Folder) settle(results []trace.Result, failure string) {
 	}
 }
 
-// told returns the number of the call of a tool that has ended and that a result is about, or 0.
+// told returns the number of the call of a tool that an event ran and that a result is about, or 0. Without
+// an ID, it is one that the newest answer asked for.
 func (f *Folder) told(r trace.Result) int {
 	for _, c := range slices.Backward(f.calls) {
-		if c.N <= f.last && f.last != c.By {
-			break
-		}
-		same := r.ID != "" && c.ID == r.ID || r.ID == "" && plain(c.Name) == plain(r.Name)
-		if c.By == f.last && !c.Told && same {
+		switch {
+		case c.Operation == trace.Chat:
+		case r.ID != "" && c.ID == r.ID:
+			return c.N
+		case r.ID == "" && c.By == f.last && !c.Told && plain(c.Name) == plain(r.Name):
 			return c.N
 		}
 	}
@@ -472,11 +462,23 @@ func (f *Folder) told(r trace.Result) int {
 func (f *Folder) add(c trace.Call) int {
 	c.N = f.dropped + len(f.calls) + 1
 	f.calls = append(f.calls, &c)
+	f.tally(&c, 1)
 	if over := len(f.calls) - maxCalls; over > 0 {
 		f.calls = slices.Delete(slices.Clone(f.calls), 0, over)
 		f.dropped += over
 	}
 	return c.N
+}
+
+// tally counts the outcome of a call of a tool.
+func (f *Folder) tally(c *trace.Call, n int) {
+	switch {
+	case c.Operation != trace.Tool:
+	case c.Outcome == trace.OK:
+		f.ok += n
+	case c.Outcome == trace.Failed:
+		f.failed += n
+	}
 }
 
 // get returns a call that is kept, or nil.
@@ -492,9 +494,8 @@ func (f *Folder) change(n int, fn func(*trace.Call)) {
 	if c := f.get(n); c != nil {
 		now := *c
 		fn(&now)
-		if c.Outcome != trace.Failed && now.Outcome == trace.Failed && now.Operation == trace.Tool {
-			f.failed++
-		}
+		f.tally(c, -1)
+		f.tally(&now, 1)
 		f.calls[n-f.dropped-1] = &now
 	}
 }

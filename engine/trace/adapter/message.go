@@ -238,12 +238,12 @@ func answer(m *trace.Message, v gjson.Result) {
 
 // isFailure reports whether the result of a tool says that it failed.
 func isFailure(v gjson.Result) bool {
-	switch v.Get("status").String() + v.Get("outcome").String() {
+	switch text(v, []string{"status", "outcome"}) {
 	case "error", "failed", "denied", "failure":
 		return true
 	}
 	return v.Get("is_error").Bool() || v.Get("isError").Bool() || v.Get("isFailed").Bool() ||
-		strings.HasPrefix(v.Get("output.type").String(), "error") || v.Get("response.error").Exists()
+		strings.HasPrefix(v.Get("output.type").String(), "error") || v.Get("response.error").String() != ""
 }
 
 // raw returns JSON; a text that holds a JSON object is that object.

@@ -112,6 +112,7 @@ func bedrockEvents(items []gjson.Result) (r response) {
 	return r
 }
 
+// last sets a text to the first one under the names, if there is one.
 func last(to *string, v gjson.Result, names ...string) {
 	if t := text(v, names); t != "" {
 		*to = t

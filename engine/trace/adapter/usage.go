@@ -42,19 +42,23 @@ var (
 	costNames = []string{"cost", "cost_usd"}
 )
 
-// figure returns the first figure that a usage has, or nil.
-func figure(v gjson.Result, names []string) (*int64, error) {
-	for _, name := range names {
-		n := v.Get(name)
-		if n.Type != gjson.Number {
-			continue
-		}
-		if f := n.Float(); f < 0 || f > maxTokens || f != math.Trunc(f) {
-			return nil, fmt.Errorf("%s is %s", name, n.Raw)
-		}
-		return new(n.Int()), nil
+// figure returns a number of tokens, or nil if the value is no number.
+func figure(name string, v gjson.Result) (*int64, error) {
+	if v.Type != gjson.Number {
+		return nil, nil
 	}
-	return nil, nil
+	if f := v.Float(); f < 0 || f > maxTokens || f != math.Trunc(f) {
+		return nil, fmt.Errorf("usage: %s is %s", name, v.Raw)
+	}
+	return new(v.Int()), nil
+}
+
+// figures are those of a source, nil where it records none.
+type figures struct {
+	input, output, read, write, write1h, reasoning *int64
+	tool                                           *int64 // input besides that of the prompt
+	exclusive                                      bool   // the input is without cached tokens
+	apart                                          bool   // the output is without reasoning
 }
 
 // usageOf reads a usage of any provider or framework. It returns nil for another value, and an error if a
@@ -63,33 +67,27 @@ func usageOf(v gjson.Result) (*trace.Usage, error) {
 	if !v.IsObject() {
 		return nil, nil
 	}
-	var all [7]*int64
-	for i, names := range [][]string{inputNames, outputNames, readNames, writeNames, write1hNames,
-		reasoningNames, toolNames} {
-		n, err := figure(v, names)
-		if err != nil {
-			return nil, fmt.Errorf("usage: %w", err)
-		}
-		all[i] = n
-	}
-	input, output, read, write, write1h, reasoning, tool := all[0], all[1], all[2], all[3], all[4], all[5],
-		all[6]
-	if input == nil && output == nil {
-		return nil, nil
-	}
-	u := &trace.Usage{Input: count(input), CacheRead: read, CacheWrite: write, CacheWrite1h: write1h,
-		Output: count(output), Reasoning: reasoning}
-	if cached := count(read) + count(write); !exclusive(v, u.Input, cached) {
-		if u.Input -= cached; u.Input < 0 {
-			return nil, fmt.Errorf("usage: %d cached tokens of %d", cached, u.Input+cached)
+	var f figures
+	for _, of := range []struct {
+		names []string
+		to    **int64
+	}{{inputNames, &f.input}, {outputNames, &f.output}, {readNames, &f.read}, {writeNames, &f.write},
+		{write1hNames, &f.write1h}, {reasoningNames, &f.reasoning}, {toolNames, &f.tool}} {
+		for _, name := range of.names {
+			n, err := figure(name, v.Get(name))
+			if err != nil {
+				return nil, err
+			}
+			if n != nil {
+				*of.to = n
+				break
+			}
 		}
 	}
-	u.Input += count(tool)
-	if apart(v) {
-		u.Output += count(reasoning)
-	}
-	if u.Reasoning != nil && *u.Reasoning > u.Output {
-		return nil, fmt.Errorf("usage: %d reasoning tokens of %d", *u.Reasoning, u.Output)
+	f.exclusive, f.apart = exclusive(v, &f), apart(v)
+	u, err := f.usage()
+	if u == nil {
+		return nil, err
 	}
 	for _, name := range costNames {
 		c := v.Get(name)
@@ -97,6 +95,31 @@ func usageOf(v gjson.Result) (*trace.Usage, error) {
 			u.Cost = &usd
 			break
 		}
+	}
+	return u, nil
+}
+
+// usage returns the usage of the figures; nil without input and output.
+func (f *figures) usage() (*trace.Usage, error) {
+	if f.input == nil && f.output == nil {
+		return nil, nil
+	}
+	u := &trace.Usage{Input: count(f.input), CacheRead: f.read, CacheWrite: f.write, CacheWrite1h: f.write1h,
+		Output: count(f.output), Reasoning: f.reasoning}
+	if cached := count(f.read) + count(f.write); !f.exclusive {
+		if u.Input -= cached; u.Input < 0 {
+			return nil, fmt.Errorf("usage: %d cached tokens of %d", cached, u.Input+cached)
+		}
+	}
+	u.Input += count(f.tool)
+	if f.apart {
+		u.Output += count(f.reasoning)
+	}
+	if count(f.reasoning) > u.Output {
+		return nil, fmt.Errorf("usage: %d reasoning tokens of %d", *f.reasoning, u.Output)
+	}
+	if count(f.write1h) > count(f.write) {
+		return nil, fmt.Errorf("usage: %d tokens written for an hour of %d", *f.write1h, count(f.write))
 	}
 	return u, nil
 }
@@ -110,9 +133,9 @@ func count(n *int64) int64 {
 
 // exclusive reports whether the input of a usage is without cached tokens: in the form of Anthropic's API,
 // and in that of Bedrock's, which Strands also uses for providers whose input includes them.
-func exclusive(v gjson.Result, input, cached int64) bool {
+func exclusive(v gjson.Result, f *figures) bool {
 	return v.Get("cache_read_input_tokens").Exists() || v.Get("cache_creation_input_tokens").Exists() ||
-		v.Get("cacheReadInputTokens").Exists() && cached > input
+		v.Get("cacheReadInputTokens").Exists() && count(f.read)+count(f.write) > count(f.input)
 }
 
 // apart reports whether the output of a usage is without reasoning, as in Gemini's API.
