@@ -22,7 +22,7 @@ func OutcomeMark(o kind.Outcome, s theme.Styles) theme.Mark {
 		m.Glyph, m.Ink = s.Glyphs.Canceled, s.Warning
 	case "running", "canceled", "timed_out", "terminated":
 		return s.Status(string(o))
-	case "scheduled":
+	case "scheduled", "unknown":
 		m.Glyph, m.Ink = s.Glyphs.Pending, s.Muted
 	case "pending":
 		m.Glyph, m.Ink = s.Glyphs.Running, s.Running
