@@ -51,12 +51,12 @@ func usageItems(t *trace.Trace) (items []kind.Item) {
 }
 
 func sumItem(name string, s trace.Sum) kind.Item {
-	requests := ace.Count(s.Requests, "request")
+	requests := ace.Number(s.Requests)
 	if s.Failed > 0 {
 		requests += ", " + ace.Number(s.Failed) + " failed"
 	}
 	return kind.Item{Head: cmp.Or(name, "unnamed model"), Fields: kind.Fields(
-		kind.Field{Label: "calls", Text: requests},
+		kind.Field{Label: "requests", Text: requests},
 		kind.Field{Label: "tokens", Text: tokensText(s)},
 		kind.Field{Label: "cost", Text: costText(s)})}
 }
@@ -136,12 +136,14 @@ func (f *fold) callItem(c, before *trace.Call) kind.Item {
 		}
 	}
 	if o := f.operationAt(c.Event); o != nil {
-		for _, field := range o.item().Fields {
-			if field.Kind == "" && field.Label != "summary" {
+		of := o.item()
+		for _, field := range of.Fields {
+			payload := field.Kind == kind.FieldPayload && c.Operation == trace.Chat && c.Problem != ""
+			if payload || field.Kind == "" && field.Label != "summary" {
 				fields = append(fields, field)
 			}
 		}
-		i.Run = o.item().Run
+		i.Run = of.Run
 	}
 	i.Fields = append(kind.Fields(fields...), kind.Fields(
 		kind.Field{Label: "waited for retry", Text: waitText(c.Wait)},

@@ -120,6 +120,39 @@ func TestSections(t *testing.T) {
 	}
 }
 
+// The calls of an agent are described once, with their sums; what is not understood keeps its payloads.
+func TestCallSections(t *testing.T) {
+	m := replaytest.Begin("Desk")
+	task := m.Task()
+	m.Done(m.Activity(task, "CallChatModel", map[string]any{"messages": []string{"Hi"},
+		"model_options": map[string]string{"model": "gpt-5"}}),
+		map[string]any{"generations": []any{map[string]any{"message": map[string]any{
+			"tool_calls": []any{map[string]any{"id": "c1", "name": "look_up", "arguments": "{}"},
+				map[string]any{"id": "c2", "name": "ask", "arguments": "{}"}}}}},
+			"metadata": map[string]any{"usage": map[string]int{"prompt_tokens": 5, "completion_tokens": 7}}})
+	m.Done(m.Activity(task, "look_up", 3), "found")
+	m.Done(m.Activity(task, "invoke_model", map[string]string{"text": "of another shape"}), "well")
+	m.Done(m.Activity(task, "charge", 4), "paid")
+	m.Append(&historypb.WorkflowExecutionCompletedEventAttributes{})
+	got := describe(m.Events)
+	for _, want := range []string{
+		"Usage spring-ai: all requests=2 tokens=12 (5 input, 7 output), 1 of 2 requests not recorded",
+		"Model and tool calls: gpt-5 ok user=Hi answer=look_up({})\nask({}) tokens=12 (5 input, 7 output)",
+		`Model and tool calls: look_up ok input={} result="found"`,
+		"Model and tool calls: ask unknown input={} note=the history does not record its result",
+		`Model and tool calls: invoke_model ok tokens=not recorded cost=unknown ` +
+			`input={"text":"of another shape"} result="well"`,
+		`Activities: charge ok input=4 result="paid"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Count(got, "look_up ok") != 1 {
+		t.Errorf("a call is described twice:\n%s", got)
+	}
+}
+
 // Every event changes the state, and the states are the same forward and backward.
 func TestEveryEventChanges(t *testing.T) {
 	s := stepper.New(order().Events, stepper.Options{})
