@@ -83,7 +83,7 @@ func agentUsage(e *historypb.HistoryEvent) (u ace.Usage) {
 }
 
 // maxTraceEvents bounds the events that [AddTrace] reads of a run.
-const maxTraceEvents = 50_000
+const maxTraceEvents = 10_000
 
 // maxSentence bounds the texts of a summary, in bytes.
 const maxSentence = 160
@@ -114,13 +114,15 @@ func AddTrace(ctx context.Context, c client.Client, r *runs.Run) error {
 	if u.Unpriced = u.Unpriced || u != (ace.Usage{}) && iter.HasNext(); t.Empty() && u == (ace.Usage{}) {
 		return nil
 	}
-	r.Summary = &ace.Summary{Usage: u, Skills: t.Tools, SkillsOK: t.Tools - t.Failed,
+	r.Summary = &ace.Summary{Usage: u, Skills: t.Tools, SkillsOK: t.OK,
 		Subject: ace.OneLine(t.Prompt(), maxSentence)}
-	result, failure := history.Outcome(last)
-	if text := kind.Plain(history.JSON(result)); failure == nil {
-		r.Summary.Answer = ace.OneLine(text, maxSentence)
-	} else {
-		r.Summary.Cause = ace.OneLine(history.FailureOf(failure).Message, maxSentence)
+	if _, closed := history.CloseStatus(last.GetEventType()); closed {
+		result, failure := history.Outcome(last)
+		if failure == nil {
+			r.Summary.Answer = ace.OneLine(kind.Plain(history.JSON(result)), maxSentence)
+		} else {
+			r.Summary.Cause = ace.OneLine(history.FailureOf(failure).Message, maxSentence)
+		}
 	}
 	if r.Model = cmp.Or(r.Model, t.Model); !t.Empty() {
 		r.Trace = &t.Summary

@@ -98,3 +98,16 @@ func TestUsageOfOwnWorkflow(t *testing.T) {
 		t.Errorf("without agents: %+v, %v", none.Summary, err)
 	}
 }
+
+// The answer of a run is its result, not that of an activity which has just ended in an open run.
+func TestTraceOfOpenRun(t *testing.T) {
+	b := historytest.New("Desk", nil)
+	b.Activity(0, time.Second, "CallChatModel", map[string]any{"messages": []string{"Hi"}},
+		map[string]any{"metadata": map[string]any{"usage": map[string]int{"prompt_tokens": 5,
+			"completion_tokens": 7}}})
+	r := runs.Run{Type: "Desk"}
+	if err := AddTrace(t.Context(), &historyClient{events: b.Events}, &r); err != nil || r.Trace == nil ||
+		r.Trace.Sum.Tokens() != 12 || r.Summary.Subject != "Hi" || r.Summary.Answer != "" {
+		t.Errorf("%+v, %+v, %v", r.Trace, r.Summary, err)
+	}
+}

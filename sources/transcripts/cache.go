@@ -40,7 +40,8 @@ func (x *Index) load() {
 	}
 	x.loaded = true
 	var cache cacheFile
-	if err := durable.LoadCache(x.o.Cache, maxCache, &cache); err != nil || cache.Version != cacheVersion || cache.Prices != x.o.Prices.Digest() ||
+	err := durable.LoadCache(x.o.Cache, maxCache, &cache)
+	if err != nil || cache.Version != cacheVersion || cache.Prices != x.o.Prices.Digest() ||
 		cache.Zone != zone() {
 		return
 	}
