@@ -63,6 +63,7 @@ var hostileCases = map[string][]hostileCase{
 	"wait":   {{args: "{w}"}, {args: "evil-run", silent: true}},
 	"cancel": {{args: "{w} --yes"}},
 	"signal": {{args: "{e} x null --yes"}},
+	"query":  {{args: "{w} {e}"}},
 	"reset":  {{args: "{e}2 --at 3 --reason {e} --yes"}},
 	"review": {{args: "{e}"}},
 	"logs":   {{args: "evil.log"}, {args: "{e}"}},

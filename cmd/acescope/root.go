@@ -92,6 +92,7 @@ func groups(a *cli.App) []group {
 			runs.LogsCommand(a),
 			runs.CancelCommand(a),
 			runs.SignalCommand(a),
+			runs.QueryCommand(a),
 			admin.WebCommand(a),
 			admin.OpenCommand(a),
 		}}, {"Why a run did what it did", []*cobra.Command{

@@ -27,23 +27,31 @@ func (w *watcher) queryLoop(ctx context.Context) {
 // worker does not answer in time.
 func (w *watcher) ask(ctx context.Context) {
 	w.mu.Lock()
-	open, of := w.detail.Close.IsZero(), w.of
+	open, of, foreign := w.detail.Close.IsZero(), w.of, w.state != nil
 	if open {
 		w.worker.asking = time.Now()
 	}
 	w.mu.Unlock()
 	var take func(*draft)
+	var offers *Offers
 	if open {
 		ctx, cancel := context.WithTimeout(ctx, cluster.QueryTimeout)
 		defer cancel()
-		take = of.query(ctx, w.query)
+		if foreign {
+			offers, _ = ReadOffers(ctx, w.c, w.id.WorkflowID, w.id.RunID) // without an answer nothing is shown
+		}
+		if offers == nil || offers.contract() {
+			take = of.query(ctx, w.query)
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.worker.asking = time.Time{}
 	w.worker.changed = true
+	w.offers = offers
 	w.touch()
 	_, complete := of.(blueprintRun) // its history contains all facts
+	complete = complete || offers != nil && !offers.contract()
 	// An answer from before the close is older than the history.
 	w.worker.live = take != nil && w.detail.Close.IsZero()
 	if w.worker.live {

@@ -210,6 +210,9 @@ func (w *watcher) takeDirty() *histories.Detail {
 	d.Trace = w.trace.Trace()
 	if w.state != nil && len(d.Phase.Steps) == 0 && d.Calls.Len() == 0 {
 		d.Sections = w.state.Sections(kind.Books{}, nil)
+		if d.Close.IsZero() {
+			d.Sections = append(d.Sections, w.offers.sections()...)
+		}
 	}
 	if d.Phase.Usage == (ace.Usage{}) {
 		d.Phase.Usage = d.AgentUsage
@@ -266,6 +269,7 @@ type watcher struct {
 	trace        histories.TraceFolder
 	task         history.WorkflowTask
 	detail       draft
+	offers       *Offers       // of an open run whose worker answers, otherwise nil
 	news         chan struct{} // one slot: detail has changed
 	asks         chan struct{} // one slot: worker.fresh is set
 	dirty        bool

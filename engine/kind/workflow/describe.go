@@ -126,6 +126,7 @@ func (f *fold) about() kind.Item {
 		kind.Field{Label: "workflow task", Text: f.workflowTask},
 		kind.Field{Label: "workflow task fails", Kind: kind.FieldError, Text: f.trouble()},
 		kind.Field{Label: "task queue", Text: f.queue},
+		kind.Field{Label: "priority", Text: f.priority},
 		kind.Field{Label: "SDK", Text: f.sdk},
 		kind.Field{Label: "build", Text: f.build},
 		kind.Field{Label: "summary", Text: f.summary},

@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -30,6 +32,7 @@ type fold struct {
 	task kind.Fold // the state of a task, as far as the run has parts of the contract
 
 	name, id, queue string
+	priority        string
 	parent          kind.Run
 	sdk, build      string
 	summary         string
@@ -167,11 +170,27 @@ func (f *fold) apply(e *historypb.HistoryEvent) bool {
 func (f *fold) start(e *historypb.HistoryEvent, a *historypb.WorkflowExecutionStartedEventAttributes) {
 	f.name, f.id, f.queue = a.GetWorkflowType().GetName(), a.GetWorkflowId(), a.GetTaskQueue().GetName()
 	f.parent = kind.RunOf(a.GetParentWorkflowExecution())
+	f.priority = priorityText(a.GetPriority())
 	f.input, f.status = a.GetInput(), ace.Running
 	f.summary = text(e.GetUserMetadata().GetSummary())
 	f.details = text(e.GetUserMetadata().GetDetails())
 	merge(f.memo, a.GetMemo().GetFields())
 	merge(f.attrs, a.GetSearchAttributes().GetIndexedFields())
+}
+
+// priorityText returns the priority of a run as far as it is set, or "".
+func priorityText(p *commonpb.Priority) string {
+	var parts []string
+	if p.GetPriorityKey() != 0 {
+		parts = append(parts, strconv.Itoa(int(p.GetPriorityKey())))
+	}
+	if p.GetFairnessKey() != "" {
+		parts = append(parts, "fairness key "+p.GetFairnessKey())
+	}
+	if p.GetFairnessWeight() != 0 {
+		parts = append(parts, "weight "+strconv.FormatFloat(float64(p.GetFairnessWeight()), 'g', -1, 32))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // merge sets the fields; a null field is removed.

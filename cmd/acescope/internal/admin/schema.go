@@ -26,6 +26,7 @@ import (
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/operation"
+	"acescope/sources/detail"
 	"acescope/sources/experiments"
 	"acescope/sources/histories"
 	sourceruns "acescope/sources/runs"
@@ -143,6 +144,7 @@ var Outputs = []output{
 	{"cancel", typed[runs.ActionLine]("run_action")},
 	{"signal", typed[runs.ActionLine]("run_action")},
 	{"reset", typed[runs.ActionLine]("run_action")},
+	{"query", slices.Concat(typed[runs.AnswerLine]("answer"), typed[detail.Offer]("offer"))},
 	{"fork", slices.Concat(scores, typed[history.BatchLine]("fork_batch"), typed[history.ForkLine]("fork"),
 		typed[flows.FlowForkLine]("flow_fork"),
 		typed[flow.StepState]("flow_step"), typed[flows.ResultLine]("flow_result"), finished)},

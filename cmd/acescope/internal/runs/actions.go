@@ -203,15 +203,9 @@ func SignalCommand(a *cli.App) *cobra.Command {
 			"'[{\"event_id\":\"x1\",\"kind\":\"tool_use\",\"name\":\"my_tool\"}]' --yes",
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			x.Signal, x.Argument = args[1], strings.Join(args[2:], "")
-			if x.Argument == "-" {
-				data, err := cli.ReadFile(cmd.Context(), "-", maxSignal)
-				if err != nil {
-					return err
-				}
-				x.Argument = string(data)
-			}
-			if err := cli.CheckJSON([]byte(x.Argument)); err != nil { // before connecting
+			x.Signal = args[1]
+			var err error
+			if x.Argument, err = jsonArgument(cmd, args[2:]); err != nil { // before connecting
 				return err
 			}
 			return x.do(a, cmd, args[:1])
@@ -219,8 +213,21 @@ func SignalCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// maxSignal is the largest argument that the server accepts, in bytes.
-const maxSignal = 2 << 20
+// maxArgument is the largest argument that the server accepts, in bytes.
+const maxArgument = 2 << 20
+
+// jsonArgument returns the argument of a signal or a query that the command line gives, or "".
+func jsonArgument(cmd *cobra.Command, args []string) (string, error) {
+	argument := strings.Join(args, "")
+	if argument == "-" {
+		data, err := cli.ReadFile(cmd.Context(), "-", maxArgument)
+		if err != nil {
+			return "", err
+		}
+		argument = string(data)
+	}
+	return argument, cli.CheckJSON([]byte(argument))
+}
 
 // PointFlags adds the flags that name a point of a history; one of them must be set.
 func PointFlags(cmd *cobra.Command, at *fork.Point, event, phase string) {
