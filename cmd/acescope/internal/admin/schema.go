@@ -63,7 +63,7 @@ var (
 	ablated  = slices.Concat(finished, effects, typed[runs.StartedLine]("started"),
 		typed[runs.PlanLine]("plan"))
 	changes = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error",
-		"review", "step")
+		"review", "step", "call", "stream")
 	conversation = slices.Concat(
 		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
 		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
