@@ -41,7 +41,7 @@ func streamedText(e *historypb.HistoryEvent) string {
 }
 
 // textDelta returns the text of an answer that an event of a stream adds, in the form of any framework, or
-// "". Parts of tool calls and of reasoning are none.
+// "". Parts of tool calls and of reasoning are left out.
 func textDelta(v gjson.Result) string {
 	switch v.Get("type").String() {
 	case "response.output_text.delta", "output_text_delta", "text-delta": // OpenAI, AI SDK
