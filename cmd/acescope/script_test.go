@@ -77,6 +77,7 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"lines":       lineCount,
 	"mcptool":     mcpTool,
 	"modelserver": modelServer,
+	"playagent":   playAgent,
 	"s3":          s3Store,
 	"sameusage":   sameUsage,
 	"save":        save,

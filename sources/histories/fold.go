@@ -11,7 +11,9 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/flow"
+	"acescope/engine/kind"
 	"acescope/engine/temporal/history"
+	"acescope/engine/trace"
 	"acescope/sources/experiments"
 	"acescope/sources/flows"
 	"acescope/sources/runs"
@@ -186,11 +188,17 @@ const (
 	ChangeStatus  ChangeType = "status"
 	ChangeUnread  ChangeType = "unread" // a part of the history could not be read
 	// ChangeStep reports that an activity or another operation failed, which does not always fail the run. In
-	// a flow, it reports that a step changed.
+	// a workflow that is not of acescope, it also reports that an operation began or ended. In a flow, it
+	// reports that a step changed.
 	ChangeStep ChangeType = "step"
 	// ChangeReview reports that a run waits for the review of its operations, the end of the review, or an
 	// ignored decision.
 	ChangeReview ChangeType = "review"
+	// ChangeCall reports that a request to a model, a call of a tool or a handoff of an agent ended. It is
+	// reported again if a later event corrects its outcome.
+	ChangeCall ChangeType = "call"
+	// ChangeStream reports a part of an answer that a model streams.
+	ChangeStream ChangeType = "stream"
 )
 
 // Change is a change in a run's state, for a log or a tail. Only the fields of its type are set. Event is the
@@ -221,8 +229,23 @@ type Change struct {
 	Cancel   bool             `json:"cancel_requested,omitempty"`
 	// Result is the result of a workflow that is not an ACE run.
 	Result json.RawMessage `json:"result,omitempty"`
-	// Note describes the change of a session or blueprint run, or the part that could not be read.
+	Call   *trace.Call     `json:"call,omitempty"` // of an agent, that has ended
+	Item   *kind.Item      `json:"item,omitempty"` // the operation, as the run's state describes it
+	// Note describes the change of a session, a blueprint run, an operation or a call, or the part that could
+	// not be read. Of a stream, it is the text.
 	Note string `json:"note,omitempty"`
+}
+
+// NoteChange returns what an event did to an item of a run as a change.
+func NoteChange(n kind.Note) Change {
+	c := Change{Type: ChangeStep, Step: n.Name, Failure: n.Failure, Call: n.Call, Item: n.Item, Note: n.Text}
+	switch {
+	case n.Call != nil:
+		c.Type = ChangeCall
+	case n.Stream:
+		c.Type, c.Step = ChangeStream, ""
+	}
+	return c
 }
 
 // SkillStarted is the state of a call in a [Change] that says that it is pending.

@@ -5,13 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
 	"acescope/engine/ace/calls"
+	"acescope/engine/kind"
 	"acescope/engine/temporal/history"
+	"acescope/engine/trace"
+	"acescope/engine/trace/adapter"
 	"acescope/sources/cluster"
 )
 
@@ -126,4 +130,86 @@ func findCallLog(value gjson.Result, depth int) (log *ace.CallLog) {
 		return log == nil
 	})
 	return log
+}
+
+// AgentCalls are the requests of an agent to models that the history of a run has, of whatever framework.
+type AgentCalls struct {
+	Agent string // or the name of the framework or the activity of an agent without a name
+	Calls []*trace.Call
+}
+
+// RequestsOfAgents returns the requests of the agents of a run in order, by agent, and the number of older
+// ones that are left out.
+func RequestsOfAgents(events []*historypb.HistoryEvent) (agents []AgentCalls, dropped int) {
+	var f adapter.Folder
+	for _, e := range events {
+		f.Apply(e)
+	}
+	t := f.Trace()
+	for _, c := range t.Calls {
+		if c.Operation != trace.Chat {
+			continue
+		}
+		name := cmp.Or(c.Agent, c.Framework, c.Name)
+		i := slices.IndexFunc(agents, func(a AgentCalls) bool { return a.Agent == name })
+		if i < 0 {
+			i, agents = len(agents), append(agents, AgentCalls{Agent: name})
+		}
+		agents[i].Calls = append(agents[i].Calls, c)
+	}
+	return agents, t.Dropped
+}
+
+// ModelCallOf returns a request of an agent with the messages since the answer before, and without its usage.
+func ModelCallOf(c *trace.Call) ace.ModelCall {
+	m := ace.ModelCall{Provider: c.Provider, StartedAt: cmp.Or(c.Started, c.Began),
+		Request: ace.ModelRequest{Model: c.ModelName(), Messages: ModelMessages(c.Asked)}}
+	if c.System != "" {
+		m.Request.System = []ace.ModelText{{Text: c.System}}
+	}
+	if !c.Over.IsZero() && !m.StartedAt.IsZero() {
+		m.DurationMS = float64(c.Over.Sub(m.StartedAt).Microseconds()) / 1000
+	}
+	switch {
+	case c.Outcome == trace.Failed:
+		m.Error = c.Error
+	case c.Answer != nil:
+		answer := modelMessage(*c.Answer)
+		m.Response = &ace.ModelResponse{Model: c.Answered, FinishReason: c.Finish, Text: answer.Content,
+			Calls: answer.Calls}
+	}
+	return m
+}
+
+// ModelMessages returns a conversation in the form of a record: messages of the user and the assistant in
+// turn.
+func ModelMessages(list []trace.Message) (all []ace.ModelMessage) {
+	for _, m := range list {
+		next := modelMessage(m)
+		if n := len(all); n > 0 && all[n-1].Role == next.Role {
+			last := &all[n-1]
+			last.Content.Text = strings.TrimSpace(last.Content.Text + "\n\n" + next.Content.Text)
+			last.Calls = append(last.Calls, next.Calls...)
+			last.Results = append(last.Results, next.Results...)
+			continue
+		}
+		all = append(all, next)
+	}
+	return all
+}
+
+func modelMessage(m trace.Message) ace.ModelMessage {
+	next := ace.ModelMessage{Role: m.Role, Content: ace.ModelText{Text: m.Text}}
+	if m.Role != "assistant" {
+		next.Role = "user"
+	}
+	for _, c := range m.Calls {
+		next.Calls = append(next.Calls, ace.ModelToolCall{ID: c.ID, Name: c.Name,
+			Arguments: kind.Plain(c.Arguments)})
+	}
+	for _, r := range m.Results {
+		next.Results = append(next.Results, ace.ModelToolResult{ID: cmp.Or(r.ID, r.Name), Failed: r.Failed,
+			Content: ace.ModelText{Text: kind.Plain(r.Content)}})
+	}
+	return next
 }

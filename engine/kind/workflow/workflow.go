@@ -51,6 +51,9 @@ type fold struct {
 	dropped    int
 	last       *operation // that the last event began or changed, or nil
 	agent      adapter.Folder
+	contracted bool   // the last event is a part of the contract
+	closed     bool   // the last event closes the run
+	streamed   string // text of an answer in the last event, or ""
 }
 
 // count identifies a counter of operations.
@@ -110,7 +113,7 @@ func (f *fold) Phase() string {
 func (f *fold) Apply(e *historypb.HistoryEvent) kind.Effect {
 	of := f.task.Apply(e)
 	f.agent.Apply(e)
-	f.last = nil
+	f.last, f.contracted, f.closed, f.streamed = nil, of.Changed, false, streamedText(e)
 	var effect kind.Effect
 	if effect.Changed = f.apply(e); of.Changed {
 		effect.Changed, effect.ToolsOnly = true, of.ToolsOnly && !effect.Changed
@@ -120,6 +123,7 @@ func (f *fold) Apply(e *historypb.HistoryEvent) kind.Effect {
 		effect.Changed = true
 	}
 	if closed, ok := f.attempts.Closing(e); ok {
+		f.closed = true
 		f.status, f.failure = closed.Status, closed.Failure
 		f.result, _ = history.Outcome(e)
 		effect.Changed = true

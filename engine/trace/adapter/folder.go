@@ -29,6 +29,7 @@ type Folder struct {
 	tools   int // calls of tools, without handoffs
 	ok      int // of them
 	failed  int
+	ended   []int // numbers of the calls whose outcome the last event set
 
 	framework, agent, model string // the first ones
 }
@@ -66,8 +67,19 @@ func (f *Folder) Trace() trace.Trace {
 	return t
 }
 
+// Ended returns the calls whose outcome the last event set or corrected, in order.
+func (f *Folder) Ended() (calls []*trace.Call) {
+	for _, n := range f.ended {
+		if c := f.get(n); c != nil {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
 // Apply applies the next event.
 func (f *Folder) Apply(e *historypb.HistoryEvent) {
+	f.ended = nil
 	switch a := history.Attributes(e).(type) {
 	case *historypb.ActivityTaskScheduledEventAttributes:
 		f.begin(e, trace.InActivity, source{activity: a.GetActivityType().GetName(),
@@ -463,6 +475,9 @@ func (f *Folder) add(c trace.Call) int {
 	c.N = f.dropped + len(f.calls) + 1
 	f.calls = append(f.calls, &c)
 	f.tally(&c, 1)
+	if c.Outcome != trace.Pending {
+		f.ended = append(f.ended, c.N)
+	}
 	if over := len(f.calls) - maxCalls; over > 0 {
 		f.calls = slices.Delete(slices.Clone(f.calls), 0, over)
 		f.dropped += over
@@ -497,6 +512,9 @@ func (f *Folder) change(n int, fn func(*trace.Call)) {
 		f.tally(c, -1)
 		f.tally(&now, 1)
 		f.calls[n-f.dropped-1] = &now
+		if now.Outcome != c.Outcome && !slices.Contains(f.ended, n) {
+			f.ended = append(f.ended, n)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ var (
 	ablated  = slices.Concat(finished, effects, typed[runs.StartedLine]("started"),
 		typed[runs.PlanLine]("plan"))
 	changes = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error",
-		"review", "step")
+		"review", "step", "call", "stream")
 	conversation = slices.Concat(
 		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
 		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
@@ -88,7 +88,8 @@ var Outputs = []output{
 	{RootCommand, listed},
 	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))},
 	{"dataset", typed[runs.DatasetLine]("dataset")},
-	{"prompts", typed[runs.PromptLine]("model_call")},
+	{"prompts", slices.Concat(typed[runs.PromptLine]("model_call"),
+		typed[runs.AgentRequestLine]("agent_request"))},
 	{"ask", typed[runs.AskLine]("ask")},
 	{"eval", slices.Concat(finished, typed[runs.StartedLine]("started"))},
 	{"eval show", slices.Concat(typed[runs.EvalVersionLine]("eval_version"),

@@ -3,16 +3,23 @@ package runs
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
+	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
 	"acescope/engine/ace/calls"
 	"acescope/engine/learning/model"
+	"acescope/engine/trace"
+	"acescope/engine/trace/adapter"
+	"acescope/sources/histories"
 )
 
 type askFlags struct {
@@ -28,7 +35,9 @@ func AskCommand(a *cli.App) *cobra.Command {
 		Short: "Send a recorded request to a model again, the same or another one, and show how the answer differs",
 		Long: "Send a request of a run to a model again, with the messages and parameters on record, and compare the answer\n" +
 			"with the recorded one. Nothing is merged: the run and its playbook stay as they are. Tools are offered as\n" +
-			"they were, but the tool calls of the answer are only shown.",
+			"they were, but the tool calls of the answer are only shown.\n\n" +
+			"Of an agent of a framework, which --phase names, the history has the request: its texts, tool calls, results\n" +
+			"and tools are sent, but no images or files, and no parameters such as the temperature.",
 		Example: "acescope ask finance-1-e1-0042 --phase curator\n" +
 			"acescope ask finance-1-e1-0042 --phase generator --provider local --model qwen3 --json | jq .cost_usd",
 		Args: cobra.ExactArgs(1),
@@ -56,6 +65,8 @@ type AskLine struct {
 	DurationMS float64            `json:"duration_ms"`
 	CostUSD    float64            `json:"cost_usd"`
 	Equal      bool               `json:"equal"` // the answers
+	// Call is the request of an agent of a framework as the history has it.
+	Call *trace.Call `json:"recorded_call,omitempty"`
 }
 
 func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
@@ -63,7 +74,7 @@ func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
 	if err != nil {
 		return err
 	}
-	list, _, err := readPrompts(a, ctx, e, name, f.callFilter)
+	list, h, err := readPrompts(a, ctx, e, name, f.callFilter)
 	if err != nil {
 		return err
 	}
@@ -74,6 +85,15 @@ func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
 			ace.Count(len(step.calls), "request"), number)
 	}
 	recorded := step.calls[number-1]
+	title := calls.Title(recorded)
+	var call *trace.Call
+	if step.agents != nil {
+		call = step.agents[number-1]
+		title = agentTitle(call)
+		if recorded, err = wholeRequest(h.Events, call, recorded); err != nil {
+			return cli.UsageError("request %d of %s cannot be sent again: %w", number, step.Step, err)
+		}
+	}
 	p, sender, err := findSender(a, cmp.Or(f.provider, recorded.Provider))
 	if err != nil {
 		return err
@@ -91,20 +111,24 @@ func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
 		return err
 	}
 	line := AskLine{WorkflowID: name, Phase: step.Step, Number: number, Recorded: recorded,
-		Provider: p.Name(), Model: again.Model, Response: &answer, CostUSD: answer.Usage.CostUSD,
+		Provider: p.Name(), Model: again.Model, Call: call, Response: &answer, CostUSD: answer.Usage.CostUSD,
 		DurationMS: float64(time.Since(began).Microseconds()) / 1000}
-	before := "(no answer: " + recorded.Error + ")\n"
+	before := "(no answer: " + cmp.Or(recorded.Error, "the request has not ended") + ")\n"
 	if recorded.Response != nil {
 		before = calls.Response(*recorded.Response)
 	}
 	after := calls.Response(answer)
+	if call != nil {
+		before = callNumbers(recorded).Replace(before)
+		after = callNumbers(ace.ModelCall{Response: &answer}).Replace(after)
+	}
 	line.Equal = before == after
 	out := cli.NewLines(a)
 	if a.JSON {
 		out.Line(line, "")
 		return out.Flush()
 	}
-	out.Printf("recorded: %s", calls.Title(recorded))
+	out.Printf("recorded: %s", title)
 	out.Printf("again:    %s", calls.Title(ace.ModelCall{Provider: p.Name(), StartedAt: began,
 		DurationMS: line.DurationMS, Request: again, Response: &answer}))
 	if line.Equal {
@@ -114,6 +138,31 @@ func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
 		printLines(out, udiff.Unified("recorded", "again", before, after))
 	}
 	return out.Flush()
+}
+
+// wholeRequest returns a request of an agent with its whole conversation and the tools that were offered.
+func wholeRequest(events []*historypb.HistoryEvent, c *trace.Call, m ace.ModelCall) (ace.ModelCall, error) {
+	i := slices.IndexFunc(events, func(e *historypb.HistoryEvent) bool { return e.GetEventId() == c.Event })
+	if i < 0 || c.Asked == nil {
+		return m, errors.New(cmp.Or(c.Problem, notRecorded(c)))
+	}
+	whole, ok := adapter.RequestAt(events[i])
+	if !ok || len(whole.Messages) == 0 {
+		return m, errors.New(notRecorded(c))
+	}
+	m.Request.System = nil
+	if whole.System != "" {
+		m.Request.System = []ace.ModelText{{Text: whole.System}}
+	}
+	m.Request.Messages, m.Request.Tools = histories.ModelMessages(whole.Messages), whole.Tools
+	for _, message := range m.Request.Messages {
+		for _, call := range message.Calls {
+			if call.ID == "" {
+				return m, fmt.Errorf("its call of %s has no ID", call.Name)
+			}
+		}
+	}
+	return m, nil
 }
 
 // findSender returns a provider that can send recorded requests.
@@ -127,6 +176,10 @@ func findSender(a *cli.App, name string) (model.Provider, model.Sender, error) {
 		if ok && p.Name() == name {
 			return p, sender, nil
 		}
+	}
+	if name == "" {
+		return nil, nil, cli.UsageError("the history does not name the provider of the request: choose one "+
+			"with --provider; these can send it: %s", strings.Join(names, ", "))
 	}
 	return nil, nil, cli.UsageError("provider %q cannot send a recorded request; these can: %s", name,
 		strings.Join(names, ", "))

@@ -32,10 +32,12 @@ func TailCommand(a *cli.App) *cobra.Command {
 	var exitStatus bool
 	cmd := &cobra.Command{
 		Use:   "tail TASK | -q QUERY",
-		Short: "Follow runs: phases, steps of a flow, tool calls, deltas and statuses",
+		Short: "Follow runs: phases, steps, calls of models and tools, deltas and statuses",
 		Example: "acescope tail finance-e1-0042 --json | jq -c 'select(.type == \"skill\")'\n" +
 			"acescope tail -q experiment=finance --exit-status",
-		Long: "Follow a run until it closes: phases, steps of a flow, tool calls, deltas and statuses.\n\n" +
+		Long: "Follow a run until it closes: phases, steps of a flow, tool calls, deltas and statuses. Of a workflow of any\n" +
+			"other type: activities, child workflows, timers, signals, updates, requests of agents to models and their calls\n" +
+			"of tools, with tokens and cost, and text as a model streams it.\n\n" +
 			exitHelp + "\n\nWith --query follow every matching run that is open or starts later, until ctrl+c.\n" +
 			"With --exit-status end when at least one run matches and all of them have closed; the exit code\n" +
 			"is 1 unless all completed.",
@@ -82,19 +84,61 @@ func Tail(a *cli.App, ctx context.Context, id string) error {
 	return tailRun(a, ctx, e, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId())
 }
 
-// tailRun writes what happens in a run and the runs that continue it.
+// runTail writes what happens in a run and the runs that continue it.
+type runTail struct {
+	mu  sync.Mutex // guards the fields below
+	out *cli.Lines
+	run *detail.Tail
+	id  runs.ID // of run
+}
+
 func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID string) error {
-	out := cli.NewLines(a)
+	t := &runTail{out: cli.NewLines(a)}
+	ctx, stop := context.WithCancel(ctx)
+	var attempts sync.WaitGroup
+	defer attempts.Wait()
+	defer stop()
+	attempts.Go(func() { t.followAttempts(ctx, e.Client) })
 	return followChain(a, ctx, e, workflowID, runID, func(runID string) func(*historypb.HistoryEvent) error {
-		run := detail.NewTail(workflowID, runID)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.id = runs.ID{WorkflowID: workflowID, RunID: runID}
+		t.run = detail.NewTail(workflowID, runID)
 		return func(ev *historypb.HistoryEvent) error {
-			for _, c := range run.Apply(ev) {
-				at := c.At.Local().Format(clockTime)
-				out.Line(c, "%s  %-7s  %s", at, c.Type, c.Text())
-			}
-			return out.Flush()
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			return t.write(t.run.Apply(ev))
 		}
 	})
+}
+
+// write writes changes. The lock must be held.
+func (t *runTail) write(changes []histories.Change) error {
+	for _, c := range changes {
+		t.out.Line(c, "%s  %-7s  %s", c.At.Local().Format(clockTime), c.Type, c.Text())
+	}
+	return t.out.Flush()
+}
+
+// followAttempts writes the failed attempts of open activities, which the history does not have, until ctx
+// ends.
+func (t *runTail) followAttempts(ctx context.Context, c client.Client) {
+	for cluster.Sleep(ctx, histories.DescribeEvery) == nil {
+		t.mu.Lock()
+		run, id := t.run, t.id
+		open := run != nil && run.Open()
+		t.mu.Unlock()
+		if !open {
+			continue
+		}
+		r, err := c.DescribeWorkflowExecution(ctx, id.WorkflowID, id.RunID)
+		if err != nil {
+			continue // the follower reports an unreachable server
+		}
+		t.mu.Lock()
+		_ = t.write(run.Pending(r)) // the next event returns the error
+		t.mu.Unlock()
+	}
 }
 
 // maxTails bounds the runs that are followed at the same time. Others wait.
