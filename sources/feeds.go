@@ -22,6 +22,7 @@ import (
 	"acescope/sources/scoreboard"
 	"acescope/sources/sessions"
 	"acescope/sources/system"
+	"acescope/sources/traces"
 	"acescope/sources/triage"
 )
 
@@ -96,6 +97,9 @@ func NewFeeds() *Feeds {
 // no server.
 func (f *Feeds) Run(ctx context.Context, d cluster.Deps) {
 	f.Link.Deps = d
+	read := traces.NewReader(traces.New(d.TraceCache, d.Version), d.Client, d.Namespace)
+	read.Report = func(err error) { f.Link.Report(cluster.PlainError(err)) }
+	f.Runs.Traces = read
 	close(f.connected)
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){

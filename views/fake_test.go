@@ -88,6 +88,8 @@ type store struct {
 	snap    *snapshot
 	changed chan struct{}
 	told    []string
+	// onScreen are the run IDs of the rows on the screen of the list.
+	onScreen []string
 }
 
 func newStore(s *snapshot) *store { return &store{snap: s, changed: make(chan struct{}, 1)} }
@@ -278,6 +280,12 @@ func (s *store) Compare(ask histories.DiffAsk) {
 }
 func (s *store) VerifyRuns(w histories.VerifyRequest) {
 	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
+}
+
+func (s fakeList) Show(runIDs []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onScreen = runIDs
 }
 
 func (s fakeList) Load(part runs.Load) {

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
+	"acescope/engine/trace"
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
@@ -112,6 +113,51 @@ func TestRunsScreens(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestAgentColumns checks that a list with traces says who worked and what that took at every size, that sums say
+// what they lack, that other lists have no such columns, and that the histories on the screen are read.
+func TestAgentColumns(t *testing.T) {
+	rows := make([]runs.Run, 3)
+	for i := range rows {
+		model := fmt.Sprint("model-", i)
+		s := trace.Summary{Framework: "f", Agent: fmt.Sprint("desk-", i), Model: model,
+			Sum: trace.Sum{Requests: 4 + i, Input: int64(4000 + i), Cost: 0.5 + float64(i)}}
+		s.Parts = []trace.Part{{Agent: s.Agent, Model: model}, {Agent: "translator", Model: model}}
+		rows[i] = runs.Run{WorkflowID: fmt.Sprint("w", i), RunID: fmt.Sprint("r", i), Type: "Desk", Model: model,
+			Status: ace.Completed, Start: noon.Add(-time.Hour), Close: noon, Trace: &s, Summary: &ace.Summary{
+				Subject: fmt.Sprint(i, " What is the weather?"), Answer: fmt.Sprint(i, " sunny"),
+				Usage: ace.Usage{InputTokens: s.Sum.Input, CostUSD: s.Sum.Cost}}}
+	}
+	rows[1].Trace.Sum.Unrecorded, rows[1].Summary.Usage.Unpriced = 1, true
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
+		sc := newScreen(t, ready(rows...), plainLook, size[0], size[1])
+		heading := strings.Fields(ansi.Strip(sc.list().Draw(noon, true)[0]))
+		want := []string{"SUBJECT", "AGENT", "TOKENS", "COST"}
+		if size[0] == 200 {
+			want = append(want, "MODEL", "CALLS")
+		}
+		for _, column := range want {
+			if !slices.Contains(heading, column) {
+				t.Errorf("%v: no column %s in %v", size, column, heading)
+			}
+		}
+		for _, cell := range []string{"desk-0 +1", "4,001+", "$1.5000+", "4,002"} {
+			sc.has(cell)
+		}
+		if ids := sc.store.onScreen; !slices.Equal(ids, []string{"r0", "r1", "r2"}) {
+			t.Errorf("%v: the histories of %v are read", size, ids)
+		}
+	}
+	s := ready(rows...)
+	s.Runs.Traces = runs.TraceProgress{Done: 120, Total: 1000}
+	newScreen(t, s, plainLook, 80, 24).has("reading 120 of 1,000 histories")
+	for i := range rows {
+		rows[i].Trace = nil
+	}
+	for _, column := range []string{"AGENT", "CALLS", "TOKENS"} {
+		newScreen(t, ready(rows...), plainLook, 200, 50).lacks(column)
 	}
 }
 

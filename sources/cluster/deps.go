@@ -39,6 +39,9 @@ type Deps struct {
 	Spool string
 	// TurnLog returns the local file with the live output of an attempt at a session's turn; may be nil.
 	TurnLog func(workflowID, runID string, turn int, attempt int32) string
+	// TraceCache is the file that keeps what the agents of closed runs did, "" for none; Version is that of the
+	// program, whose file another version does not read.
+	TraceCache, Version string
 	// Codec is the codec server that decodes payloads for Client; may be nil.
 	Codec *codec.Server
 	// Meter counts the calls to the server; may be nil.

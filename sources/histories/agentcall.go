@@ -3,23 +3,17 @@ package histories
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"strconv"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
-	"acescope/engine/kind"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
-	"acescope/engine/trace"
-	"acescope/engine/trace/adapter"
-	"acescope/sources/runs"
 )
 
 // activityLabel returns the type of an activity, or a label that distinguishes it from others of its type.
@@ -80,58 +74,4 @@ func agentUsage(e *historypb.HistoryEvent) (u ace.Usage) {
 		u = r.Usage
 	}
 	return u
-}
-
-// maxTraceEvents bounds the events that [AddTrace] reads of a run.
-const maxTraceEvents = 10_000
-
-// maxSentence bounds the texts of a summary, in bytes.
-const maxSentence = 160
-
-// LacksTrace reports whether only the history of a run says what its agents did: acescope's workflows and
-// those that set a summary have it in the memo.
-func LacksTrace(r runs.Run) bool { return r.Summary == nil && runs.TypeOf(r.Type) == runs.OtherType }
-
-// AddTrace reads from the history of a run what its agents did, and sets the run's trace and summary if it
-// says anything of them. See [LacksTrace].
-func AddTrace(ctx context.Context, c client.Client, r *runs.Run) error {
-	var u ace.Usage // of coding agents that the run called
-	var f adapter.Folder
-	var last *historypb.HistoryEvent
-	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false,
-		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for n := 0; n < maxTraceEvents && iter.HasNext(); n++ {
-		e, err := iter.Next()
-		if err != nil {
-			return err
-		}
-		f.Apply(e)
-		u = u.Add(agentUsage(e))
-		last = e
-	}
-	t := f.Trace()
-	u = u.Add(UsageOf(t.Sum))
-	if u.Unpriced = u.Unpriced || u != (ace.Usage{}) && iter.HasNext(); t.Empty() && u == (ace.Usage{}) {
-		return nil
-	}
-	r.Summary = &ace.Summary{Usage: u, Skills: t.Tools, SkillsOK: t.OK,
-		Subject: ace.OneLine(t.Prompt(), maxSentence)}
-	if _, closed := history.CloseStatus(last.GetEventType()); closed {
-		result, failure := history.Outcome(last)
-		if failure == nil {
-			r.Summary.Answer = ace.OneLine(kind.Plain(history.JSON(result)), maxSentence)
-		} else {
-			r.Summary.Cause = ace.OneLine(history.FailureOf(failure).Message, maxSentence)
-		}
-	}
-	if r.Model = cmp.Or(r.Model, t.Model); !t.Empty() {
-		r.Trace = &t.Summary
-	}
-	return nil
-}
-
-// UsageOf returns the usage of requests to models. It lacks a price if it lacks a figure of any request.
-func UsageOf(s trace.Sum) ace.Usage {
-	return ace.Usage{InputTokens: s.Input + s.CacheWrite, CacheReadTokens: s.CacheRead,
-		OutputTokens: s.Output, CostUSD: s.Cost, Unpriced: s.Unpriced > 0}
 }

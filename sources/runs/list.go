@@ -32,13 +32,24 @@ import (
 // than to read the rows of one page.
 const PageSize = 1000
 
+// Reader lists runs. If Traces is set, it reads the histories that a query needs.
+type Reader struct {
+	Client client.Client
+	Traces Traces
+}
+
+// List lists runs without reading histories; see [Reader.List].
+func List(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
+	return Reader{Client: c}.List(ctx, query, limit, fn)
+}
+
 // List calls fn for every run that matches the query, in the server's order, until fn returns an error or
 // limit runs were passed (0: all). It reads the next pages while fn works, of a long list several at the same
 // time.
-func List(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
+func (l Reader) List(ctx context.Context, query string, limit int, fn func(Run) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	pages := make(chan page)
-	go readPages(ctx, c, query, limit, pages)
+	go l.readPages(ctx, query, limit, pages)
 	defer func() {
 		cancel()
 		for range pages { // wait until the readers have ended
@@ -63,7 +74,12 @@ func List(ctx context.Context, c client.Client, query string, limit int, fn func
 
 // ListNewest is [List] restricted to the newest run of each chain; see [Newest].
 func ListNewest(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
-	return tryNewest(query, Newest(query), func(query string) error { return List(ctx, c, query, limit, fn) })
+	return Reader{Client: c}.ListNewest(ctx, query, limit, fn)
+}
+
+// ListNewest is [Reader.List] restricted to the newest run of each chain; see [Newest].
+func (l Reader) ListNewest(ctx context.Context, query string, limit int, fn func(Run) error) error {
+	return tryNewest(query, Newest(query), func(query string) error { return l.List(ctx, query, limit, fn) })
 }
 
 // readRows reads one page of the server's rows.

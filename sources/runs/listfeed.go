@@ -41,19 +41,25 @@ type RunList struct {
 	Missing  []string // search attributes of the contract that the server lacks
 	Searched int64    // runs that were searched for a text or a cost, 0 if the query has no such condition
 	Bounded  bool     // older runs are not searched
+	Traces   TraceProgress
 }
 
 // ListFeed reads the list of runs repeatedly, whether or not it is shown, because other screens need it. It
 // holds the part of the list that the user has scrolled through.
 type ListFeed struct {
-	link *cluster.Link
-	cell *feed.Cell[RunList]
-	wake chan struct{} // one slot: read now
+	// Traces reads the histories that a row needs; nil reads none. Set it before Run.
+	Traces Traces
+
+	link   *cluster.Link
+	cell   *feed.Cell[RunList]
+	wake   chan struct{} // one slot: read now
+	unread chan struct{} // one slot: histories may have to be read
 
 	mu       sync.Mutex
 	query    string
 	wanted   wanted
-	endRound func() // cancels the reading under way; nil before the first
+	endRound func()   // cancels the reading under way; nil before the first
+	shown    []string // run IDs of the rows on the screen
 }
 
 // Load is a part of the list that the reader is asked to load.
@@ -79,9 +85,10 @@ type wanted struct {
 // NewListFeed returns a list of all runs that has read nothing yet.
 func NewListFeed(link *cluster.Link) *ListFeed {
 	f := &ListFeed{
-		link: link,
-		cell: feed.NewCell(link.Wake, RunList{Total: -1, ErrAt: -1}),
-		wake: make(chan struct{}, 1),
+		link:   link,
+		cell:   feed.NewCell(link.Wake, RunList{Total: -1, ErrAt: -1}),
+		wake:   make(chan struct{}, 1),
+		unread: make(chan struct{}, 1),
 	}
 	link.OnLost = f.Refresh
 	return f
@@ -143,6 +150,11 @@ func (f *ListFeed) Load(part Load) {
 // Run reads the list at the link's interval, at once after Refresh, and more often while the server is
 // unreachable, until ctx ends.
 func (f *ListFeed) Run(ctx context.Context) {
+	if f.Traces != nil {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		wg.Go(func() { f.readTraces(ctx) })
+	}
 	r := &runsReader{feed: f, c: f.link.Client, namespace: f.link.Namespace}
 	for {
 		r.round(ctx)
@@ -293,7 +305,7 @@ func (r *runsReader) read(ctx context.Context, want wanted) error {
 	case r.still || err != nil:
 		return err
 	case r.searching():
-		return r.search(ctx)
+		return cmp.Or(r.search(ctx), r.readTraces(ctx))
 	}
 	return r.list.refresh(ctx, r.page)
 }
@@ -383,9 +395,12 @@ func (r *runsReader) patience() time.Duration {
 // publish publishes the held rows, unless the query has changed.
 func (r *runsReader) publish() bool {
 	r.rows = r.selected()
+	defer cluster.Signal(r.feed.unread)
 	return r.update(func(l *RunList) {
 		l.Rows, l.First, l.More = r.rows, r.list.first(), r.list.more()
-		r.searched(l)
+		if r.searched(l); needsTraces(r.query) {
+			l.Traces = r.traced
+		}
 		l.Loaded, l.Loading = r.readAt, false
 		l.Err, l.ErrAt = "", -1
 		l.Retries = r.retries.state()
@@ -445,6 +460,7 @@ type runsReader struct {
 	newest   *[]Run    // of all runs, at most one; nil while the user does something
 	complete time.Time // time of the last reading of the list itself
 	checked  time.Time
+	traced   TraceProgress // of a query that needs histories
 }
 
 // count counts the runs if the list has changed or the counts are old.
@@ -518,6 +534,9 @@ func (r *runsReader) query1(ctx context.Context, row Run, name string, answer an
 
 // fill adds what was read besides visibility to a row that is not published yet.
 func (r *runsReader) fill(row *Run) {
+	if r.feed.Traces != nil {
+		r.feed.Traces.Fill(row)
+	}
 	if !row.Open() {
 		return
 	}

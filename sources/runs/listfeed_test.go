@@ -30,14 +30,19 @@ func watch(t testing.TB, s *sim) *watched {
 	link := cluster.NewLink()
 	list := NewListFeed(link)
 	w := &watched{t, s, link, list, NewFacetFeed(link, list)}
-	w.Link.Deps = cluster.Deps{Client: s, Namespace: "ace-dev"}
+	w.run()
+	return w
+}
+
+// run reads until the test ends, and waits for the first reading.
+func (w *watched) run() {
+	w.Link.Deps = cluster.Deps{Client: w.sim, Namespace: "ace-dev"}
 	w.Link.SetConnection(cluster.Connection{State: cluster.ConnReady})
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(w.t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { w.Runs.Run(ctx) })
-	t.Cleanup(func() { cancel(); wg.Wait() })
+	w.t.Cleanup(func() { cancel(); wg.Wait() })
 	w.until("the list is read", func(l RunList) bool { return !l.Loaded.IsZero() })
-	return w
 }
 
 func (w *watched) Refresh() { w.Runs.Refresh() }

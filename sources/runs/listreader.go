@@ -32,6 +32,7 @@ const (
 type listReader struct {
 	selection
 	c      client.Client
+	traces Traces        // of a query that needs histories, otherwise nil
 	enough int           // rows after which a list that is read page by page ends; 0 for all rows, in intervals
 	usual  time.Duration // longest duration of the runs in intervals; 0 for any
 	long   []Run         // the other runs, without those that were passed on
@@ -55,14 +56,17 @@ type cut struct {
 }
 
 // readPages sends the pages of a list until one has an error or ctx ends, then closes out.
-func readPages(ctx context.Context, c client.Client, query string, limit int, out chan<- page) {
+func (l Reader) readPages(ctx context.Context, query string, limit int, out chan<- page) {
 	defer close(out)
 	s, err := divide(query)
 	if err != nil {
 		out <- page{err: err}
 		return
 	}
-	r := &listReader{selection: s, c: c, out: out}
+	r := &listReader{selection: s, c: l.Client, out: out}
+	if needsTraces(query) {
+		r.traces = l.Traces
+	}
 	switch {
 	case limit == 0 || limit > onePass:
 	case s.exact():
@@ -159,7 +163,23 @@ func (r *listReader) takeLong(ctx context.Context, at cut) {
 	if err != nil || len(next) > 0 { // the intervals read them, or have the same error
 		return
 	}
-	r.usual, r.long = at.usual, r.of(rows)
+	if rows, err = r.kept(ctx, rows); err == nil {
+		r.usual, r.long = at.usual, rows
+	}
+}
+
+// kept returns the rows that belong to the list. It reads the histories that the query needs.
+func (r *listReader) kept(ctx context.Context, rows []Run) ([]Run, error) {
+	if r.traces != nil {
+		unread, _ := r.traces.Unread(rows, len(rows))
+		if err := r.traces.Read(ctx, unread, nil); err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			r.traces.Fill(&rows[i])
+		}
+	}
+	return r.of(rows), nil
 }
 
 // merged adds the long runs that belong between the runs of the next page, or before them.
@@ -195,13 +215,15 @@ func (r *listReader) interval(ctx context.Context, after, until time.Time) <-cha
 			if n >= intervalPages && len(next) > 0 && r.enough == 0 {
 				rows, p.rest = cutOff(rows)
 			}
-			p.runs = r.of(rows)
+			if p.err == nil {
+				p.runs, p.err = r.kept(ctx, rows)
+			}
 			select {
 			case pages <- p:
 			case <-ctx.Done():
 				return
 			}
-			if token = next; err != nil || p.rest != nil || len(next) == 0 || left <= 0 {
+			if token = next; p.err != nil || p.rest != nil || len(next) == 0 || left <= 0 {
 				return
 			}
 		}

@@ -36,6 +36,8 @@ type Run struct {
 	Summary    *ace.Summary `json:"summary,omitempty"` // nil if it has not set one
 	// Trace says what the agents of another workflow type did, without their calls; nil if it is not read.
 	Trace *trace.Summary `json:"trace,omitempty"`
+	// TraceEvents is the number of events that the trace is of if the history has more, otherwise 0.
+	TraceEvents int64 `json:"trace_events,omitempty"`
 	Retry
 	Fork      *ace.Forked `json:"forked_from,omitempty"` // the original of a fork, otherwise nil
 	Blueprint string      `json:"blueprint,omitempty"`   // of a blueprint run, otherwise ""

@@ -29,6 +29,7 @@ type Column struct {
 	right   bool
 	drop    int
 	extra   bool
+	traced  bool   // shown by default only if a run of the list has a trace
 	changes bool   // the values of open runs change with time
 	usual   string // value that says nothing, besides none
 	Cell    cell
@@ -44,6 +45,9 @@ const (
 	columnTask    = "task"
 	columnSubject = "subject"
 	columnAnswer  = "answer"
+	columnAgent   = "agent"
+	columnModel   = "model"
+	columnCalls   = "calls"
 	columnTokens  = "tokens"
 	columnCost    = "cost"
 	columnDelta   = "delta"
@@ -117,10 +121,11 @@ func answerColumns() []Column {
 
 // originColumns say what a run belongs to.
 func originColumns() []Column {
-	return []Column{
+	of := []Column{
 		attribute(ace.AttrExperiment, Column{ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 10}),
 		attribute(ace.AttrDataset, Column{ID: "dataset", Title: "DATASET", Width: 12, drop: 12, extra: true}),
-		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 11}),
+	}
+	return slices.Concat(of, agentColumns(), []Column{
 		texts(typeOf, Column{
 			ID: "type", Title: "TYPE", Width: 20, drop: 9, usual: runs.TypeOf(ace.TaskWorkflow),
 		}),
@@ -140,7 +145,7 @@ func originColumns() []Column {
 		attribute(ace.AttrAdapter, Column{ID: "adapter", Title: "ADAPTER", Width: 8, drop: 13, extra: true}),
 		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 9, extra: true,
 			ink: phaseInk}),
-	}
+	})
 }
 
 // amountColumns show the calls, operations, tokens, cost and duration of a run.
@@ -152,8 +157,8 @@ func amountColumns(g theme.Glyphs) []Column {
 			ink: plainInk, Order: most(changesOf)},
 		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 14, extra: true,
 			Cell: number(refusedOf), Order: most(refusedOf)},
-		{ID: columnTokens, Title: "TOKENS", Width: 9, right: true, drop: 11, extra: true,
-			Cell: number(tokensOf), Order: most(tokensOf)},
+		figures((*runs.Run).Calls, Column{ID: columnCalls, Title: "CALLS", Width: 6, drop: 11, traced: true}),
+		figures((*runs.Run).Tokens, Column{ID: columnTokens, Title: "TOKENS", Width: 9, drop: 11, traced: true}),
 		{ID: columnCost, Title: "COST", Width: 8, right: true, drop: 7,
 			Cell: console.CostOf, Order: mostSpent},
 		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 8, changes: true, Order: longest,
@@ -331,10 +336,7 @@ func skillsOf(r *runs.Run) float64  { return float64(summed(r).Skills) }
 func refusedOf(r *runs.Run) float64 { return float64(summed(r).Rejected) }
 func eventsOf(r *runs.Run) float64  { return float64(r.Events) }
 func dollarsOf(r *runs.Run) float64 { return summed(r).Usage.CostUSD }
-func tokensOf(r *runs.Run) float64 {
-	u := summed(r).Usage
-	return float64(u.InputTokens + u.OutputTokens)
-}
+func tokensOf(r *runs.Run) float64  { return float64(r.Tokens().N) }
 func changesOf(r *runs.Run) float64 {
 	s := summed(r)
 	return float64(s.Added+s.Updated+s.Removed+s.Merged) + float64(s.Tagged)/1e6
@@ -396,9 +398,6 @@ func columnBy(name string) (Column, bool) {
 // ColumnNames lists the IDs of all columns.
 func ColumnNames() []string { return columnIDs(AllColumns(theme.Unicode())) }
 
-// DefaultColumnNames lists the IDs of the default columns.
-func DefaultColumnNames() []string { return columnIDs(DefaultColumns(theme.Unicode())) }
-
 func columnIDs(columns []Column) (ids []string) {
 	for _, c := range columns {
 		ids = append(ids, c.ID)
@@ -407,9 +406,10 @@ func columnIDs(columns []Column) (ids []string) {
 }
 
 // PlainColumn is a column without colors. Cell returns untrusted text, Silent reports whether such a text says
-// nothing.
+// nothing. Agents is set for columns about agents, which a list without traces does not need.
 type PlainColumn struct {
 	Title  string
+	Agents bool
 	Cell   func(r runs.Run, now time.Time) string
 	Silent func(text string) bool
 }
@@ -420,6 +420,7 @@ func Plain(name string) (PlainColumn, bool) {
 	styles := theme.NoColor().Styles(theme.Unicode())
 	return PlainColumn{
 		Title:  c.Title,
+		Agents: c.traced || c.ID == columnModel,
 		Cell:   func(r runs.Run, now time.Time) string { return c.Cell(r, now, styles) },
 		Silent: func(text string) bool { return c.silent(text, styles.Glyphs) },
 	}, ok

@@ -22,6 +22,7 @@ type common struct {
 	values map[string]string // the value that all rows have, by column
 	varied map[string]bool   // columns whose values differed
 	lead   string            // words that the subjects begin with, "" for none
+	traced bool              // a run of the query had a trace
 	// nameWidth is the width of the longest name so far.
 	nameWidth int
 }
@@ -65,12 +66,13 @@ func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 			c.values[column.ID] = value
 		}
 	}
+	c.traced = c.traced || traced(rows)
 	c.lead = leadOf(rows, c.lead)
 	for i := 0; i < len(rows) && c.nameWidth < maxNameWidth; i++ {
 		width := text.Width(console.NameOf(rows[i])) + widget.If(rows[i].Fork == nil, 0, 2)
 		c.nameWidth = max(c.nameWidth, min(width, maxNameWidth))
 	}
-	return c.lead != before.lead || c.nameWidth != before.nameWidth || !maps.Equal(c.values, before.values)
+	return c.traced != before.traced || c.lead != before.lead || c.nameWidth != before.nameWidth || !maps.Equal(c.values, before.values)
 }
 
 // common returns the text of the column if it is the same in all rows. A number may be missing in some rows.
@@ -100,6 +102,7 @@ func (c *common) shared(g theme.Glyphs) (shared []string) {
 		value, ok := c.values[column.ID]
 		switch {
 		case !ok || column.silent(value, g):
+		case column.traced && !c.traced:
 		case column.right || column.ID == columnDelta:
 			shared = append(shared, column.name()+" "+value)
 		default:

@@ -16,12 +16,16 @@ type layout struct {
 	left   int      // number of columns scrolled to the left
 }
 
-func (a *layout) shows(c Column) bool {
-	if a.Chosen == nil {
-		return !c.extra
+// shows reports whether the user chose a column, or whether it is a default one.
+func (t *table) shows(c Column) bool {
+	if t.Layout.Chosen == nil {
+		return t.usual(c)
 	}
-	return c.ID == columnTask || slices.Contains(a.Chosen, c.ID)
+	return c.ID == columnTask || slices.Contains(t.Layout.Chosen, c.ID)
 }
+
+// usual reports whether a column is a default one for the loaded rows.
+func (t *table) usual(c Column) bool { return !c.extra && (!c.traced || t.common.traced) }
 
 // wordsMinWidth is the minimum width of a table that shows words instead of signs.
 const wordsMinWidth = 150
@@ -71,10 +75,13 @@ func (t *table) narrowed(cols []Column) []Column {
 		if c.sign != nil && t.width < wordsMinWidth {
 			c.Cell, c.Width, c.Title = c.sign, 1, ""
 		}
+		if drop, ok := agentDrop[c.ID]; ok && t.common.traced {
+			c.drop = drop
+		}
 		if c.ID == t.Sorting.By || c.ID == columnTokens && t.unpriced {
 			c.drop = min(c.drop, 1)
 		}
-		if t.Layout.Chosen != nil {
+		if t.Layout.Chosen != nil || t.common.traced {
 			c.minimum = cmp.Or(c.narrow, c.minimum)
 		}
 	}
@@ -91,7 +98,7 @@ func (t *table) hides(c Column) bool {
 		return c.ID == columnCost
 	}
 	_, common := t.common.values[c.ID]
-	return !t.Layout.shows(c) || t.Layout.Chosen == nil && common && c.ID != t.Sorting.By
+	return !t.shows(c) || t.Layout.Chosen == nil && common && c.ID != t.Sorting.By
 }
 
 // slide scrolls sideways if all columns are shown and do not fit.
@@ -117,13 +124,16 @@ func (t *table) toggleColumn(id string) {
 	if id == columnTask {
 		return
 	}
-	var chosen []string
+	var chosen, usual []string
 	for _, c := range AllColumns(t.pane.Styles.Glyphs) {
-		if t.Layout.shows(c) != (c.ID == id) {
+		if t.shows(c) != (c.ID == id) {
 			chosen = append(chosen, c.ID)
 		}
+		if t.usual(c) {
+			usual = append(usual, c.ID)
+		}
 	}
-	if t.Layout.Chosen = chosen; slices.Equal(chosen, DefaultColumnNames()) {
+	if t.Layout.Chosen = chosen; slices.Equal(chosen, usual) {
 		t.Layout.Chosen = nil
 	}
 	t.arrange()

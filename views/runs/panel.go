@@ -282,7 +282,7 @@ func (p *sidePanel) columnItems() []panelItem {
 			return nil
 		}
 		items = append(items, panelItem{
-			label: c.name(), on: p.table.Layout.shows(c), ink: p.pane.Styles.Text, choose: toggle,
+			label: c.name(), on: p.table.shows(c), ink: p.pane.Styles.Text, choose: toggle,
 		})
 	}
 	return items

@@ -26,6 +26,8 @@ func (t *table) cells(r runs.Run, now time.Time) []widget.Cell {
 			cell.Text = t.common.shorten(cell.Text)
 		case c.ID == columnAnswer:
 			cell.Text = answerIn(width, r, s)
+		case c.ID == columnAgent || c.ID == columnModel:
+			cell.Text = namesIn(width, cell.Text, s)
 		case c.ID == columnDelta && text.Width(cell.Text) > width: // drop the spaces rather than a number
 			cell.Text = strings.ReplaceAll(cell.Text, " ", "")
 		}

@@ -49,6 +49,8 @@ type Feeds struct {
 type List interface {
 	console.Value[runs.RunList]
 	Load(part runs.Load)
+	// Show names the runs on the screen, by run ID; none while no run is shown.
+	Show(runIDs []string)
 }
 
 func New(c *console.Console, feeds Feeds) *Runs {
@@ -77,7 +79,7 @@ func (v *Runs) Title() string {
 
 // Footer shows the state of the list, then the position: "12/10,214", with a plus if the total is unknown.
 func (v *Runs) Footer() string {
-	return v.Join(v.walker.state(), v.searched(),
+	return v.Join(v.walker.state(), v.searched(), v.reading(),
 		widget.If(v.nav.Following && v.Count() > 0, "following the newest", ""), v.orderState(),
 		console.MarkedText(len(v.listing.Marks.Runs)), v.columnsState(), v.position())
 }
@@ -199,11 +201,13 @@ func (v *Runs) arrange() {
 func (v *Runs) reveal() {
 	v.Rows = v.Count()
 	v.Table.SetSize(v.table.width, v.Page()+1)
+	v.show()
 }
 
 func (v *Runs) SetShown(shown bool) {
 	v.shown, v.listing.ShowsMarks = shown, shown
 	v.sections.look(shown)
+	v.show()
 	if v.panel.open() {
 		v.look()
 	}

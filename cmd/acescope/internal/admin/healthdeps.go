@@ -12,11 +12,13 @@ import (
 
 // healthDeps returns what the readers of the health need.
 func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
-	dir, _ := a.DataDir() // the connection exists, so there is a data directory
+	dir, _ := a.DataDir()        // the connection exists, so there is a data directory
+	cache, _ := cli.TraceCache() // without a state directory, nothing is kept
 	return cluster.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: e.TaskQueue, Playbooks: e.Books,
 		Prompts: e.Prompts, DataDir: dir, Mirror: engine.LogMirror(e),
 		Transcripts: engine.TranscriptMirror(e), Spool: spool.Dir(os.Getenv), Artifact: e.Artifacts.Get,
+		TraceCache: cache, Version: cli.BuildVersion(),
 		Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
 		Store: func(ctx context.Context) (string, error) { return engine.CheckStore(ctx, e) },
 	}

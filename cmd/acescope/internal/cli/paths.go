@@ -45,6 +45,15 @@ func StatePath() (string, error) {
 	return filepath.Join(dir, "state.json"), err
 }
 
+// TraceCache returns the file that keeps what the agents of closed runs did.
+func TraceCache() (string, error) {
+	state, err := StatePath()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(state), "traces.cache"), nil
+}
+
 // userKey returns the user's key for data directories.
 func userKey() ([]byte, error) {
 	dir, err := xdg("XDG_STATE_HOME", ".local", "state")

@@ -18,9 +18,8 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
-	"acescope/sources/cluster"
-	"acescope/sources/histories"
 	"acescope/sources/runs"
+	"acescope/sources/traces"
 	runsview "acescope/views/runs"
 )
 
@@ -32,8 +31,8 @@ type listOptions struct {
 	reverse bool
 	columns []string
 	chosen  bool // the user chose the columns
-	// histories reads costs from histories, if no memo has them: only on request, since each is another call.
-	histories bool
+	// histories is the maximum number of histories that are read for what agents did, if no memo says it.
+	histories int64
 	retrying  bool
 	facets    bool
 	summary   bool
@@ -43,13 +42,15 @@ type listOptions struct {
 }
 
 const (
-	maxSorted = 100_000 // runs that are read to sort them, about 60 MB
-	facetRuns = 1000    // newest runs that are searched for values to count
+	maxSorted    = 100_000 // runs that are read to sort them, about 60 MB
+	facetRuns    = 1000    // newest runs that are searched for values to count
+	maxDescribed = 200     // runs that are described
+	maxHistories = 1000    // histories that are read unless the user chooses another number
 )
 
 // usualColumns are the default columns of the table. Those that say nothing about any run are left out.
-var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "verdict",
-	"experiment", "type"}
+var usualColumns = []string{"task", "phase", "skills", "delta", "agent", "model", "calls", "tokens", "cost",
+	"took", "status", "verdict", "experiment", "type"}
 
 // blueprintColumns are those of a list of blueprint runs only.
 var blueprintColumns = []string{"workflow", "session", "blueprint", "phase", "runner", "age", "took",
@@ -85,6 +86,8 @@ func ListCommand(a *cli.App) *cobra.Command {
 	f.BoolVar(&o.retrying, "retrying", false,
 		"only open runs with a retried activity, or a workflow task that fails or waits; "+
 			"describes each open run")
+	f.Int64Var(&o.histories, "histories", maxHistories,
+		"maximum number of histories that are read for what the agents of workflows of other types did; 0 reads none")
 	f.BoolVar(&o.facets, "facets", false, "count the values of the search attributes instead")
 	f.BoolVar(&o.summary, "summary", false,
 		fmt.Sprintf("end with verdicts, cost and playbook changes of the last %d closed tasks that match, whatever --limit",
@@ -99,7 +102,6 @@ func ListCommand(a *cli.App) *cobra.Command {
 		if !o.chosen {
 			o.columns = o.defaultColumns()
 		}
-		o.histories = o.sort == costColumn || o.chosen && slices.Contains(o.columns, costColumn)
 		return o.check(a)
 	}
 	return cmd
@@ -127,6 +129,9 @@ func (o *listOptions) check(a *cli.App) error {
 	}
 	if o.limit < 0 {
 		return cli.UsageError("--limit %d: must not be negative", o.limit)
+	}
+	if o.histories < 0 {
+		return cli.UsageError("--histories %d: must not be negative", o.histories)
 	}
 	for _, c := range append(o.columns, o.sort) {
 		if _, ok := runsview.Plain(c); !ok && c != "" {
@@ -204,44 +209,49 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 	return cli.QueryError(o.query, err)
 }
 
-const (
-	costColumn = "cost"
-	maxUsages  = 200 // histories that are read for costs, and runs that are described
-)
+// ofHistories are the columns of which the histories of some runs have the values.
+var ofHistories = []string{"agent", "model", "calls", "tokens", "cost", "skills", "subject", "answer", "reason"}
 
-// withUsage returns put for runs whose cost is read from their histories if only these have it.
-func (o *listOptions) withUsage(
-	a *cli.App, ctx context.Context, c client.Client, put func(runs.Run) error,
-) func(runs.Run) error {
-	if !o.histories {
-		return put
+// traced returns a reader of the histories, and put for runs with what their histories say, if the list shows
+// it. The user of put calls end with the error of the list.
+func (o *listOptions) traced(a *cli.App, ctx context.Context, e *engine.Engine, put func(runs.Run) error) (
+	reader *traces.Reader, traced func(runs.Run) error, end func(error) error,
+) {
+	path, err := cli.TraceCache()
+	if err != nil {
+		cli.Warn(a, "what is read from histories is not kept: %s", cli.OneLine(err))
 	}
-	read := 0
-	return func(r runs.Run) error {
-		if histories.LacksTrace(r) {
-			if read++; read == maxUsages+1 {
-				cli.Warn(a, "the costs of older workflows are not read; use \"acescope show\" or --limit")
-			}
-			if read <= maxUsages {
-				if err := histories.AddTrace(ctx, c, &r); err != nil && !cluster.NotFound(err) {
-					return err
-				}
-			}
+	reader = traces.NewReader(traces.New(path, cli.BuildVersion()), e.Client, e.Namespace())
+	reader.Most = o.histories
+	reader.Report = func(err error) { cli.Warn(a, "not read: %s", cli.OneLine(err)) }
+	shows := a.JSON || slices.ContainsFunc(append(o.columns, o.sort),
+		func(c string) bool { return slices.Contains(ofHistories, c) })
+	stream := reader.NewStream(ctx, put)
+	end = func(err error) error {
+		err = stream.Flush(err)
+		if n := reader.Skipped(); n > 0 && o.histories > 0 && err == nil {
+			cli.Warn(a, "%s not read for what agents did; --histories N reads more, --limit N lists fewer runs",
+				ace.Count(n, "older history"))
 		}
-		return put(r)
+		if err := reader.Save(); err != nil {
+			cli.Warn(a, "what was read from histories is not kept: %s", cli.OneLine(err))
+		}
+		return err
 	}
+	if !shows {
+		return reader, put, end
+	}
+	return reader, stream.Add, end
 }
 
 // lister reads at most limit runs, or all for 0.
-type lister func(ctx context.Context, c client.Client, query string, limit int,
-	put func(runs.Run) error) error
+type lister func(ctx context.Context, query string, limit int, put func(runs.Run) error) error
 
 // ofParent restricts a list to the runs of the parent session, which the server cannot select.
 func (o *listOptions) ofParent(read lister) lister {
-	return func(ctx context.Context, c client.Client, query string, limit int,
-		put func(runs.Run) error) error {
+	return func(ctx context.Context, query string, limit int, put func(runs.Run) error) error {
 		found := 0
-		err := read(ctx, c, query, 0, func(r runs.Run) error {
+		err := read(ctx, query, 0, func(r runs.Run) error {
 			if r.Parent != o.parent {
 				return nil
 			}
@@ -267,33 +277,16 @@ var errStopped = errors.New("stopped")
 func (o *listOptions) read(
 	a *cli.App, ctx context.Context, e *engine.Engine, put func(runs.Run) error,
 ) error {
-	c, described := e.Client, 0
-	var read lister = func(ctx context.Context, c client.Client, query string, limit int,
-		put func(runs.Run) error) error {
-		if o.retrying {
-			return runs.ListRetrying(ctx, c, e.Namespace(), query, limit, put)
-		}
-		return runs.ListNewest(ctx, c, query, limit, func(r runs.Run) error {
-			if described++; r.Retried != "" && described <= maxUsages {
-				if err := r.ReadRetry(ctx, c, e.Namespace()); err != nil {
-					return err
-				}
-			}
-			return put(r)
-		})
-	}
-	if o.parent != "" {
-		read = o.ofParent(read)
-	}
 	if o.sort == "" {
-		return read(ctx, c, o.query, o.limit, o.withUsage(a, ctx, c, put))
+		reader, put, end := o.traced(a, ctx, e, put)
+		return end(o.lister(e, reader)(ctx, o.query, o.limit, put))
 	}
 	var rows []runs.Run
-	collect := func(r runs.Run) error {
+	reader, collect, end := o.traced(a, ctx, e, func(r runs.Run) error {
 		rows = append(rows, r)
 		return nil
-	}
-	if err := read(ctx, c, o.query, maxSorted+1, o.withUsage(a, ctx, c, collect)); err != nil {
+	})
+	if err := end(o.lister(e, reader)(ctx, o.query, maxSorted+1, collect)); err != nil {
 		return err
 	}
 	if len(rows) > maxSorted {
@@ -310,6 +303,29 @@ func (o *listOptions) read(
 		}
 	}
 	return nil
+}
+
+// lister returns the function that lists the runs that the flags select.
+func (o *listOptions) lister(e *engine.Engine, reader *traces.Reader) lister {
+	c, described := e.Client, 0
+	list := runs.Reader{Client: c, Traces: reader}
+	read := func(ctx context.Context, query string, limit int, put func(runs.Run) error) error {
+		if o.retrying {
+			return runs.ListRetrying(ctx, c, e.Namespace(), query, limit, put)
+		}
+		return list.ListNewest(ctx, query, limit, func(r runs.Run) error {
+			if described++; r.Retried != "" && described <= maxDescribed {
+				if err := r.ReadRetry(ctx, c, e.Namespace()); err != nil {
+					return err
+				}
+			}
+			return put(r)
+		})
+	}
+	if o.parent != "" {
+		return o.ofParent(read)
+	}
+	return read
 }
 
 // write writes the runs: as JSON lines, or as a table.
@@ -351,8 +367,9 @@ type runTable struct {
 
 func (t *runTable) write(rows []runs.Run) error {
 	now := time.Now()
+	traced := slices.ContainsFunc(rows, func(r runs.Run) bool { return r.Trace != nil })
 	shown := slices.DeleteFunc(slices.Clone(t.columns), func(c runsview.PlainColumn) bool {
-		says := func(r runs.Run) bool { return !c.Silent(c.Cell(r, now)) }
+		says := func(r runs.Run) bool { return (traced || !c.Agents) && !c.Silent(c.Cell(r, now)) }
 		return !t.chosen && !slices.Contains(t.titles, c.Title) && !slices.ContainsFunc(rows, says)
 	})
 	if len(rows) > 0 && len(shown) > len(t.titles) {
