@@ -82,7 +82,7 @@ func (d *Divergence) read(events []*historypb.HistoryEvent, message string) {
 		d.Kind = KindMissing
 	} else if m := coreName.FindStringSubmatch(message); m != nil {
 		d.Actual = &Command{Kind: kindOf(m[2]), Name: m[3]}
-		d.EventID = named(events, d.EventID, m[1])
+		d.EventID = named(events, d.EventID, d.Actual.Kind, m[1])
 	} else if m := javaEvent.FindStringSubmatch(message); m != nil && d.EventID == 0 {
 		set(m[1])
 		if m := javaCommand.FindStringSubmatch(message); m != nil {
@@ -106,15 +106,15 @@ func kindOf(name string) string {
 	return strings.TrimSpace(name)
 }
 
-// named returns the event of the command with a name: in the workflow task of event at, if that is known,
+// named returns the event of the command of a kind with a name: in the workflow task of event at, if that is known,
 // otherwise the only one of the history. It returns at if there is no such event, or several.
-func named(events []*historypb.HistoryEvent, at int64, name string) int64 {
+func named(events []*historypb.HistoryEvent, at int64, kind, name string) int64 {
 	var first int64
 	within := taskAt(events, at)
 	for _, e := range events {
 		c, task, ok := commandOf(e)
 		switch {
-		case !ok || c.Name != name || within != 0 && task != within:
+		case !ok || c.Kind != kind || c.Name != name || within != 0 && task != within:
 		case first != 0 && within == 0:
 			return at
 		case first == 0:

@@ -18,6 +18,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
 
+	"acescope/engine/internal/process"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/replay"
 )
@@ -53,6 +54,9 @@ func matches(pattern, name string) bool {
 
 // Name returns the command as a user would type it.
 func (r Replayer) Name() string { return strings.Join(r.Argv, " ") }
+
+// Path returns the path of the program on this machine.
+func (r Replayer) Path() (string, error) { return process.LookPath(r.Argv[0], r.Dir, r.Env) }
 
 // Verifier verifies a batch of histories: those of this program with its workflow code, the others with the
 // first replayer that matches. It is safe for concurrent use. The caller must call Close.
