@@ -36,7 +36,7 @@ var (
 )
 
 // Reported returns the divergence of a report. It finds the event and the command in the message if the report
-// does not name them. Without an event the divergence has none.
+// does not name them. If both fail, its event ID is 0.
 func Reported(events []*historypb.HistoryEvent, r Report) *Divergence {
 	d := &Divergence{Kind: KindOther, EventID: r.EventID, Code: r.Code}
 	message := strings.Join(strings.Fields(r.Message), " ")
@@ -147,7 +147,7 @@ func taskAt(events []*historypb.HistoryEvent, at int64) int64 {
 	return 0
 }
 
-// place sets what the history has at the event. An event that is not in the history is none.
+// place sets what the history has at the event. An event ID that is not in the history becomes 0.
 func (d *Divergence) place(events []*historypb.HistoryEvent) {
 	if d.EventID < 1 || d.EventID > int64(len(events)) {
 		d.EventID = 0

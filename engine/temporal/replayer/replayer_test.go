@@ -339,7 +339,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// FuzzAnswer checks that no output makes the parser fail or claim a verdict that is none.
+// FuzzAnswer checks that no output makes the parser fail or return an unknown verdict.
 func FuzzAnswer(f *testing.F) {
 	for _, line := range []string{`{"workflow_id":"w","run_id":"r","verdict":"deterministic"}`, "", "null", "[]",
 		`{"workflow_id":"w","run_id":"r","verdict":"nondeterministic","event_id":-5,"message":null}`,

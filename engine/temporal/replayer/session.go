@@ -55,7 +55,7 @@ type run struct {
 	fault    string // what the process did wrong
 }
 
-// result is an answer, or why there is none.
+// result is an answer, or why the answer is missing.
 type result struct {
 	answer
 	why string
@@ -120,7 +120,7 @@ func (s *session) send(ctx context.Context, q request, to chan<- result) (*run, 
 	return p, ""
 }
 
-// expect registers a request with the current process, which it starts if there is none.
+// expect registers a request with the current process, which it starts first if necessary.
 func (s *session) expect(q request, to chan<- result) (*run, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
