@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine/stepper"
 	"acescope/engine/temporal/replay"
+	"acescope/engine/temporal/replayer"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/historytest"
@@ -41,11 +42,11 @@ func TestReplayPart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	verified := make(chan int, 1)
-	s.Link.Deps = cluster.Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent,
-		strict bool) replay.Verdict {
+	s.Link.Deps = cluster.Deps{Client: c, NewVerifier: verifierOf(func(_ context.Context,
+		e []*historypb.HistoryEvent, strict bool) replay.Verdict {
 		verified <- len(e)
 		return replay.Verdict{Outcome: "deterministic", Events: len(e)}
-	}}
+	})}
 	s.Replay.Look(true)
 	go func() { defer close(done); s.Replay.Run(ctx) }()
 	r := untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame != nil })
@@ -124,3 +125,22 @@ func TestReplayOverTheBorder(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// verifierOf returns verifiers that call verify.
+func verifierOf(verify func(context.Context, []*historypb.HistoryEvent, bool) replay.Verdict) func(
+	context.Context, bool) cluster.Verifier {
+	return func(_ context.Context, strict bool) cluster.Verifier { return verifier{verify, strict} }
+}
+
+type verifier struct {
+	verify func(context.Context, []*historypb.HistoryEvent, bool) replay.Verdict
+	strict bool
+}
+
+func (v verifier) Verify(ctx context.Context, e []*historypb.HistoryEvent, _ replayer.Stored) replay.Verdict {
+	return v.verify(ctx, e, v.strict)
+}
+
+func (verifier) Unknown(string) string                                       { return "" }
+func (verifier) Start([]*historypb.HistoryEvent) (v replay.Verdict, ok bool) { return v, false }
+func (verifier) Close()                                                      {}

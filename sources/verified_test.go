@@ -17,6 +17,7 @@ import (
 	"acescope/engine/temporal/historyfile"
 	"acescope/engine/temporal/replay"
 	"acescope/engine/temporal/replay/replaytest"
+	"acescope/engine/temporal/replayer"
 	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
@@ -81,7 +82,11 @@ func running(t *testing.T, runs int, verify func(context.Context, []*historypb.H
 	s := sources.NewFeeds()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx, cluster.Deps{Client: closedRuns(t, runs), Verify: verify}) }()
+	go func() {
+		defer close(done)
+		s.Run(ctx, cluster.Deps{Client: closedRuns(t, runs),
+			NewVerifier: refusing("", verify)})
+	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return s
 }
@@ -140,17 +145,12 @@ func TestVerifyAllTypes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	deps := cluster.Deps{Client: clientOf(t, files),
-		Verify: func(_ context.Context, events []*historypb.HistoryEvent, _ bool) replay.Verdict {
+		NewVerifier: refusing("Refund", func(_ context.Context, events []*historypb.HistoryEvent,
+			_ bool) replay.Verdict {
 			name := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
 			return replay.Verdict{Outcome: replay.Deterministic, WorkflowType: name,
 				Events: len(events)}
-		},
-		UnknownType: func(name string) string {
-			if name == "Refund" {
-				return "unknown"
-			}
-			return ""
-		}}
+		})}
 	go func() { defer close(done); s.Run(ctx, deps) }()
 	t.Cleanup(func() { cancel(); <-done })
 	s.VerifyRuns(histories.VerifyRequest{})
@@ -213,3 +213,35 @@ func TestFindRun(t *testing.T) {
 		t.Errorf("unknown: %v", err)
 	}
 }
+
+// refusing returns verifiers that call verify, except for runs of a workflow type.
+func refusing(workflowType string, verify func(context.Context, []*historypb.HistoryEvent,
+	bool) replay.Verdict) func(context.Context, bool) cluster.Verifier {
+	return func(_ context.Context, strict bool) cluster.Verifier {
+		return verifier{workflowType, verify, strict}
+	}
+}
+
+type verifier struct {
+	refused string
+	verify  func(context.Context, []*historypb.HistoryEvent, bool) replay.Verdict
+	strict  bool
+}
+
+func (v verifier) Verify(ctx context.Context, e []*historypb.HistoryEvent, _ replayer.Stored) replay.Verdict {
+	return v.verify(ctx, e, v.strict)
+}
+
+func (v verifier) Unknown(workflowType string) string {
+	if workflowType == v.refused {
+		return "unknown"
+	}
+	return ""
+}
+
+func (v verifier) Start(e []*historypb.HistoryEvent) (replay.Verdict, bool) {
+	name := e[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
+	return replay.Verdict{Outcome: replay.Unverified, WorkflowType: name, Why: v.Unknown(name)}, true
+}
+
+func (verifier) Close() {}

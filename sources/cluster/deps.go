@@ -14,6 +14,7 @@ import (
 	"acescope/engine/learning/prompts"
 	"acescope/engine/temporal/codec"
 	"acescope/engine/temporal/replay"
+	"acescope/engine/temporal/replayer"
 )
 
 // Deps holds what readers read from.
@@ -55,11 +56,22 @@ type Deps struct {
 	Agents func(ctx context.Context) []ToolCheck
 	// Screen returns drawing statistics; nil without a screen.
 	Screen func() Screen
-	// Verify replays a history with the current workflow code. If strict, differences that Temporal accepts
-	// count, too. It is nil if this process has no workflow code.
-	Verify func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) replay.Verdict
-	// UnknownType returns why Verify has no verdict on runs of a workflow type, or ""; may be nil.
-	UnknownType func(workflowType string) string
+	// NewVerifier returns a verifier of a batch of histories with the current workflow code, whose programs end
+	// with ctx. If strict, differences that Temporal accepts count, too. It is nil if this process has no
+	// workflow code.
+	NewVerifier func(ctx context.Context, strict bool) Verifier
+}
+
+// Verifier verifies histories. It is safe for concurrent use. The user must call Close.
+type Verifier interface {
+	// Verify verifies a history. stored returns its events with the payloads as the server has them; nil if
+	// they are the same.
+	Verify(ctx context.Context, events []*historypb.HistoryEvent, stored replayer.Stored) replay.Verdict
+	// Unknown returns why this program alone has no verdict on runs of a workflow type, or "".
+	Unknown(workflowType string) string
+	// Start returns the verdict on a run whose first events show that it cannot be verified.
+	Start(events []*historypb.HistoryEvent) (replay.Verdict, bool)
+	Close()
 }
 
 // Host describes the process and machine that host the server.

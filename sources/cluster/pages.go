@@ -71,6 +71,24 @@ func (p Pages) eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) 
 	return events, nil
 }
 
+// startEvents is the number of events that tell who decides a run: the SDK is in the first completed workflow
+// task.
+const startEvents = 20
+
+// Start returns the first events of the run.
+func (p Pages) Start(ctx context.Context) ([]*historypb.HistoryEvent, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
+	r, err := p.C.WorkflowService().GetWorkflowExecutionHistory(ctx,
+		&workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: p.Namespace, Execution: p.execution(), MaximumPageSize: startEvents})
+	if err != nil {
+		return nil, err
+	}
+	events, err := p.eventsOf(r)
+	return Recorded(events), err
+}
+
 // Backward returns a page of events, oldest first, before the pages read so far; without a token the newest
 // page. The returned token is empty at the beginning of the history.
 func (p Pages) Backward(ctx context.Context, size int, token []byte) ([]*historypb.HistoryEvent, []byte,

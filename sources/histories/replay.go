@@ -474,16 +474,17 @@ const maxPageName = 100
 // verify replays the run with the current code in the background.
 func (r *stepReader) verify(strict bool) {
 	link := r.feed.link
-	if link.Verify == nil {
+	if link.NewVerifier == nil {
 		r.out.Message = "cannot verify: this process has no workflow code"
 	}
-	if link.Verify == nil || r.out.Verifying {
+	if link.NewVerifier == nil || r.out.Verifying {
 		return
 	}
 	before, of := r.out.Strict, r.id.RunID
 	r.out.Verifying, r.out.Strict = true, strict
 	working, progress, end := link.StartWork(r.ctx, "verifying "+r.id.WorkflowID)
 	shared := r.events
+	stored := Stored(link.Client, link.Namespace, r.id.WorkflowID, of)
 	r.wg.Go(func() {
 		defer end()
 		events := make([]*historypb.HistoryEvent, len(shared))
@@ -491,7 +492,9 @@ func (r *stepReader) verify(strict bool) {
 			events[i] = proto.Clone(e).(*historypb.HistoryEvent)
 		}
 		progress(0, int64(len(events)))
-		verdict := link.Verify(working, events, strict)
+		verifier := link.NewVerifier(working, strict)
+		verdict := verifier.Verify(working, events, stored)
+		verifier.Close()
 		canceled := working.Err() != nil
 		done := func(r *stepReader) {
 			switch {

@@ -98,12 +98,14 @@ const verifiedEvery = 100 * time.Millisecond
 const countTimeout = 5 * time.Second
 
 func (f *VerifyFeed) read(ctx context.Context, w *VerifyRequest, publish func(*Verified)) {
-	if f.link.Verify == nil {
+	if f.link.NewVerifier == nil {
 		return
 	}
 	working, progress, end := f.link.StartWork(ctx, "verifying runs")
 	defer end()
-	m := &manyVerifier{link: f.link, publish: publish, progress: progress, reasons: map[string]reason{},
+	verifier := f.link.NewVerifier(working, w.Strict)
+	defer verifier.Close()
+	m := &manyVerifier{link: f.link, verifier: verifier, publish: publish, progress: progress, reasons: map[string]reason{},
 		out: Verified{Request: *w, Began: f.link.Now(), Total: int64(len(w.Runs))}}
 	m.show(true)
 	if len(w.Runs) == 0 {
@@ -145,28 +147,12 @@ func (m *manyVerifier) list(ctx context.Context, fn func(runs.Run) error) error 
 
 // one verifies a run.
 func (m *manyVerifier) one(ctx context.Context, r runs.Run) {
-	verdict := m.verdict(ctx, r)
+	verdict, _ := VerifyRun(ctx, m.link.Client, m.link.Namespace, m.verifier, r) // it has the error
 	if ctx.Err() != nil {
 		return
 	}
 	m.add(VerifiedRun{Run: r, Verdict: verdict, At: m.link.Now()})
 	m.show(false)
-}
-
-func (m *manyVerifier) verdict(ctx context.Context, r runs.Run) replay.Verdict {
-	v := replay.Verdict{Outcome: replay.Unverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID,
-		RunID: r.RunID}
-	if m.link.UnknownType != nil && r.Type != "" {
-		if v.Why = m.link.UnknownType(r.Type); v.Why != "" {
-			return v
-		}
-	}
-	events, err := cluster.ReadHistory(ctx, m.link.Client, m.link.Namespace, r.WorkflowID, r.RunID)
-	if err != nil {
-		v.Why = cluster.PlainError(err)
-		return v
-	}
-	return m.link.Verify(ctx, events, m.out.Request.Strict)
 }
 
 func (m *manyVerifier) add(r VerifiedRun) {
@@ -220,6 +206,7 @@ func (m *manyVerifier) show(now bool) {
 // manyVerifier verifies the runs of one request.
 type manyVerifier struct {
 	link     *cluster.Link
+	verifier cluster.Verifier
 	publish  func(*Verified)
 	progress func(done, total int64)
 

@@ -332,14 +332,20 @@ func Verdict(w *widget.Writer, v *replay.Verdict, strict bool) {
 	case v.Divergence == nil && v.Why != "":
 		w.Section("Verify", string(v.Outcome))
 		w.Prose("   ", w.S.Warning, text.Safe(v.Why, " "))
+		for line := range strings.Lines(v.Advice) {
+			w.Prose("   ", w.S.Accent, text.Safe(strings.TrimSuffix(line, "\n"), " "))
+		}
 	case v.Divergence == nil:
 		w.Section("Verify", string(v.Outcome)+" ("+Comparing(strict)+")")
 		w.Prose("   ", w.S.Success, "Replay matches: the current code makes the same decisions ("+
 			ace.Count(v.Events, "event")+").")
 	default:
 		g := v.Divergence
-		w.Section("Verify", string(v.Outcome)+" at event "+ace.Number(g.EventID)+" "+
-			text.Safe(g.EventType, " ")+" ("+Comparing(strict)+")")
+		at := ""
+		if g.EventID > 0 {
+			at = " at event " + ace.Number(g.EventID) + " " + text.Safe(g.EventType, " ")
+		}
+		w.Section("Verify", string(v.Outcome)+at+" ("+Comparing(strict)+")")
 		sides(w, g)
 		w.Prose("   ", w.S.Text, text.Safe(g.Sentence, " "))
 		w.Prose("   ", w.S.Accent, text.Safe(g.Advice, " "))

@@ -269,7 +269,10 @@ func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 		does = "and " + ace.Number(r.More) + " more: " + does
 	}
 	if d := r.Verdict.Divergence; d != nil {
-		event, has, does = ace.Number(d.EventID), command(d.Expected, d.Kind), command(d.Actual, d.Kind)
+		if d.EventID > 0 {
+			event = ace.Number(d.EventID)
+		}
+		has, does = command(d.Expected, d.Kind), command(d.Actual, d.Kind)
 	}
 	mark, ink := s.Glyphs.Success, s.Success
 	switch r.Verdict.Outcome {

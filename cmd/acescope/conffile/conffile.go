@@ -36,6 +36,7 @@ type File struct {
 	Providers []Provider
 	Agents    []Agent
 	Graders   []Grader
+	Replayers []Replayer
 	Prompts   map[string]string // names of prompts by phase
 }
 
@@ -87,6 +88,7 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 	tables := map[string]func(any){
 		"keys": p.readKeys, "filters": p.readFilters, "prices": p.readPrices, "providers": p.readProviders,
 		"adapters": p.readAdapters, "agents": p.readAgents, "graders": p.readGraders, "prompts": p.readPrompts,
+		"replayers": p.readReplayers,
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(tree), func(a, b string) int {
 		return p.line(a) - p.line(b)

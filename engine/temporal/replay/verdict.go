@@ -35,7 +35,9 @@ type Verdict struct {
 	WorkflowID   string      `json:"workflow_id,omitempty"`
 	RunID        string      `json:"run_id,omitempty"`
 	Events       int         `json:"events"`
-	Why          string      `json:"why,omitempty"` // reason for [Unverified]
+	Why          string      `json:"why,omitempty"`      // reason for [Unverified]
+	Advice       string      `json:"advice,omitempty"`   // what makes an unverified history verifiable, in lines
+	Replayer     string      `json:"replayer,omitempty"` // the program that replayed, "" for this one
 	Divergence   *Divergence `json:"divergence,omitempty"`
 }
 
@@ -57,10 +59,10 @@ const (
 // Divergence is the first place where code and history differ.
 type Divergence struct {
 	Kind      Kind   `json:"kind"`
-	EventID   int64  `json:"event_id"` // in the history
-	EventType string `json:"event_type"`
+	EventID   int64  `json:"event_id,omitempty"` // in the history; 0 if a replayer does not name it
+	EventType string `json:"event_type,omitempty"`
 	// Task is the event ID of the completed workflow task that made the decision.
-	Task     int64    `json:"workflow_task"`
+	Task     int64    `json:"workflow_task,omitempty"`
 	Expected *Command `json:"expected,omitempty"`    // decision in the history
 	Actual   *Command `json:"actual,omitempty"`      // decision of the code
 	Recorded string   `json:"recorded_by,omitempty"` // build of the worker that wrote the history
@@ -72,6 +74,9 @@ type Divergence struct {
 
 func (d *Divergence) describe() (sentence, advice string) {
 	at := fmt.Sprintf("at event %d (%s) ", d.EventID, d.EventType)
+	if d.EventID == 0 {
+		at = "at an event that the replayer does not name "
+	}
 	guard := "guard the change with workflow.GetVersion (docs/design/versioning.md), or let runs started before it finish on the old code"
 	switch d.Kind {
 	case KindMissing:
@@ -104,7 +109,15 @@ func (d *Divergence) describe() (sentence, advice string) {
 		return at + fmt.Sprintf("the run ended with %s, the code ends with %s", d.Expected, d.Actual), guard
 	}
 	expected, actual := d.Expected, d.Actual
-	if expected != nil && actual != nil && expected.Detail == actual.Detail { // show only what differs
+	switch {
+	case expected == nil && actual == nil:
+		return at + "the code decides differently", guard
+	case expected == nil:
+		return at + fmt.Sprintf("the code does %s", actual), guard
+	case actual == nil:
+		return at + fmt.Sprintf("the history has %s, the code decides differently", expected), guard
+	}
+	if expected.Detail == actual.Detail { // show only what differs
 		a, b := *expected, *actual
 		a.Detail = ""
 		b.Detail = ""

@@ -53,17 +53,9 @@ type Verifier struct {
 // replayer ignores: how a run ends, and with Strict the inputs, results and timers. If ctx ends first, the
 // verdict is [Unverified]. Code that never yields leaves a goroutine behind.
 func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent) Verdict {
-	out := Verdict{Outcome: Unverified, Events: len(events)}
-	out.Why = checkEvents(events)
-	if len(events) > 0 {
-		started := events[0].GetWorkflowExecutionStartedEventAttributes()
-		out.WorkflowType = started.GetWorkflowType().GetName()
-		out.WorkflowID = started.GetWorkflowId()
-		if started != nil {
-			out.RunID = history.OriginOf(events).RunID
-		}
-	}
-	if out.Why = cmp.Or(out.Why, v.Unknown(out.WorkflowType), foreignSDK(events)); out.Why != "" {
+	out := Describe(events)
+	o := OriginOf(events)
+	if out.Why = cmp.Or(out.Why, v.Unknown(o.WorkflowType), o.foreign()); out.Why != "" {
 		return out
 	}
 	events = trimIncompleteTask(events)
@@ -126,22 +118,6 @@ func (v *Verifier) Unknown(workflowType string) string {
 		return ""
 	}
 	return fmt.Sprintf("unknown workflow type %q", workflowType)
-}
-
-// goSDK is the name that workers of the Go SDK record. The replayer can only judge their histories. A worker
-// records the name with its first workflow task in a run; old versions of the SDK record no name.
-const goSDK = "temporal-go"
-
-// foreignSDK returns "decided by" and the SDK of another language, if one made decisions of the history, or
-// "".
-func foreignSDK(events []*historypb.HistoryEvent) string {
-	for _, e := range events {
-		sdk := e.GetWorkflowTaskCompletedEventAttributes().GetSdkMetadata()
-		if name := sdk.GetSdkName(); name != "" && name != goSDK {
-			return strings.TrimSpace("decided by " + name + " " + sdk.GetSdkVersion())
-		}
-	}
-	return ""
 }
 
 // otherQueue returns a reason if workers of another task queue decided the history, perhaps with other code

@@ -22,6 +22,7 @@ type configLine struct {
 	Warnings  []string           `json:"warnings"`
 	Providers []cli.ProviderLine `json:"providers"`
 	Graders   []cli.GraderLine   `json:"graders"`
+	Replayers []cli.ReplayerLine `json:"replayers"`
 }
 
 type themeLine struct {
@@ -76,8 +77,9 @@ func config(a *cli.App, ctx context.Context) error {
 	}
 	c := configLine{
 		Paths: paths, Settings: a.SettingLines(), Providers: a.ProviderLines(ctx), Graders: a.GraderLines(),
-		Filters:  append([]runs.SavedFilter{}, a.Settings.File.Filters...),
-		Warnings: append([]string{}, a.Settings.Warnings...),
+		Replayers: a.ReplayerLines(),
+		Filters:   append([]runs.SavedFilter{}, a.Settings.File.Filters...),
+		Warnings:  append([]string{}, a.Settings.Warnings...),
 	}
 	if a.JSON {
 		return cli.NewLines(a).Write(c)
@@ -112,6 +114,12 @@ func printConfig(a *cli.App, c configLine) error {
 	}
 	for _, g := range c.Graders {
 		w.Row("  "+g.Name, strings.Join(g.Command, " "), "at most "+g.Timeout, g.Text)
+	}
+	if len(c.Replayers) > 0 {
+		fmt.Fprintln(w, "\nREPLAYERS")
+	}
+	for _, r := range c.Replayers {
+		w.Row("  "+r.For, strings.Join(r.Command, " "), "at most "+r.Timeout, r.Text)
 	}
 	if len(c.Filters) > 0 {
 		fmt.Fprintln(w, "\nFILTERS")

@@ -15,16 +15,14 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/atotto/clipboard"
-	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/history"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/temporal/replay"
 	"acescope/engine/temporal/server"
-	"acescope/engine/workflows"
 	"acescope/sources"
 	"acescope/sources/cluster"
 	sourceruns "acescope/sources/runs"
@@ -241,7 +239,7 @@ func (l *Link) deps(e *engine.Engine) cluster.Deps {
 	d := healthDeps(l.app, e)
 	d.ArtifactPath, d.Codec = e.Artifacts.Path, e.Codec
 	d.Screen = screenOf(l.frames)
-	setVerifier(&d)
+	setVerifier(&d, l.app)
 	d.TurnLog = agents.TurnLog(l.dir, e)
 	return d
 }
@@ -251,15 +249,11 @@ func screenOf(f *tui.Frames) func() cluster.Screen {
 	return func() cluster.Screen { return cluster.Screen(f.Rate()) }
 }
 
-// setVerifier lets the console replay histories with the workflows of this program.
-func setVerifier(d *cluster.Deps) {
-	verifier := func(strict bool) *replay.Verifier {
-		return &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Queue: d.TaskQueue,
-			Strict: strict}
-	}
-	d.UnknownType = verifier(false).Unknown
-	d.Verify = func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) replay.Verdict {
-		return verifier(strict).Verify(ctx, events)
+// setVerifier lets the console replay histories with the workflows of this program, and with the replayers of
+// the user.
+func setVerifier(d *cluster.Deps, a *cli.App) {
+	d.NewVerifier = func(ctx context.Context, strict bool) cluster.Verifier {
+		return history.NewVerifier(ctx, a, strict, nil)
 	}
 }
 

@@ -177,7 +177,7 @@ func (c *fileConsole) run(ctx context.Context, p *tea.Program) {
 		Artifact:  cli.FileArtifacts(c.app),
 		Playbooks: c.books, NoPlaybooks: func() string { return c.noPlaybooks.Load().(string) },
 	}
-	setVerifier(&deps)
+	setVerifier(&deps, c.app)
 	c.feeds.Run(ctx, deps)
 }
 

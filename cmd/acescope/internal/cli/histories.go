@@ -14,12 +14,14 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
 
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/store/artifact"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/historyfile"
+	"acescope/engine/temporal/replayer"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
 )
@@ -59,6 +61,8 @@ type RunHistory struct {
 	historyfile.History
 	ReadErr error      // why the source, or the rest of it after this history, could not be read
 	Chain   *ChainLine // nil for a run that is not part of a chain
+	// Stored returns the events as they were recorded; nil if they are Events.
+	Stored replayer.Stored
 }
 
 // Types returns the type names of the events that could not be read, by position from 0.
@@ -286,8 +290,14 @@ func ReadHistories(a *App, ctx context.Context, path string) []RunHistory {
 		return []RunHistory{{Source: path, Number: 1, ReadErr: err}}
 	}
 	if s != nil {
-		for _, h := range list {
-			s.Events(ctx, h.Events)
+		for i := range list {
+			recorded := list[i].Events
+			list[i].Events = make([]*historypb.HistoryEvent, len(recorded))
+			for n, e := range recorded {
+				list[i].Events[n] = proto.Clone(e).(*historypb.HistoryEvent)
+			}
+			list[i].Stored = func(context.Context) ([]*historypb.HistoryEvent, error) { return recorded, nil }
+			s.Events(ctx, list[i].Events)
 		}
 	}
 	return list

@@ -18,6 +18,8 @@ import (
 	"acescope/engine/flow"
 	"acescope/engine/flow/flowfork"
 	"acescope/engine/temporal/fork"
+	"acescope/engine/temporal/replay"
+	"acescope/engine/workflows"
 	"acescope/sources/cluster"
 	sourceruns "acescope/sources/runs"
 )
@@ -216,7 +218,7 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow 
 	}
 	o, err := fork.Read(of.workflowID, of.runID, of.events)
 	if errors.Is(err, fork.ErrForeign) {
-		err = fmt.Errorf("%s: %w", name, err)
+		err = fmt.Errorf("%s: %w%s", name, err, insteadOfFork(of))
 	}
 	if err != nil {
 		return err
@@ -241,6 +243,15 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow 
 		line.Branch = p.Input.Branch
 	}
 	return ReportDry(a, line, PreparedFork(e, p, about).Lines)
+}
+
+// insteadOfFork says what works for a run that only its own workers can execute, or returns "".
+func insteadOfFork(of original) string {
+	if own := (&replay.Verifier{Register: workflows.Register}).Unknown(replay.OriginOf(of.events).WorkflowType); own == "" {
+		return ""
+	}
+	return fmt.Sprintf("; its own workers continue it from an event, with the same input: acescope reset %s --at EVENT --reason TEXT",
+		of.workflowID)
 }
 
 // forkFlow forks a run of a flow, which has no phases.

@@ -21,8 +21,10 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/temporal/replay"
+	"acescope/engine/temporal/replayer"
 	"acescope/engine/workflows"
 	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	sourceruns "acescope/sources/runs"
 )
 
@@ -35,6 +37,7 @@ type verifyFlags struct {
 	parallel   int
 	chain      bool
 	verbose    bool
+	replayers  []string
 }
 
 func VerifyCommand(a *cli.App, name string) *cobra.Command {
@@ -45,13 +48,15 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 		Long: "Replays histories with the workflow code of this program through Temporal's own replayer and reports the\n" +
 			"first decision that differs. It runs and changes nothing. Runs, files, directories, --all and --query can\n" +
 			"be combined; each run is verified once. With --all or --query, deterministic histories are only counted. A\n" +
-			"history that another SDK or a workflow type unknown to this program decided is unverified. The exit code is\n" +
-			"4 if a history is nondeterministic, 3 if no run or file is found, and 1 if a history cannot be read or none\n" +
-			"can be verified, with --require-all if any is unverified.",
+			"history that another program decided is verified by the replayer that --replayer or [[replayers]] in\n" +
+			"config.toml names for it, and is unverified without one. The exit code is 4 if a history is nondeterministic,\n" +
+			"3 if no run or file is found, and 1 if a history cannot be read or none can be verified, with --require-all\n" +
+			"if any is unverified.",
 		Example: "acescope replay verify finance-1-e1-0042\n" +
 			"acescope replay verify histories/ bug.json.gz --junit report.xml\n" +
 			"acescope replay verify -q 'wrong today' --json | " +
 			"jq 'select(.outcome == \"nondeterministic\")'\n" +
+			"acescope replay verify -q 'WorkflowType=\"Order\"' --replayer 'python3 replay.py shop.workflows'\n" +
 			"acescope replay verify --all -q 'ExecutionStatus=\"Running\"' exported/ --junit report.xml\n" +
 			"temporal workflow show -w ace/q-1 -o json | acescope replay verify -",
 		RunE: func(cmd *cobra.Command, args []string) error { return verify(a, cmd.Context(), args, f) },
@@ -67,6 +72,8 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 		"with --all or --query, also write a line for each deterministic history")
 	fl.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0),
 		"number of histories to verify at the same time")
+	fl.StringArrayVar(&f.replayers, "replayer", nil, "verify histories of other workers with this program, before "+
+		"those of config.toml, repeatable: '[sdk=NAME] [task_queue=NAME] [workflow_type=NAME] COMMAND'")
 	fl.BoolVar(&f.chain, "chain", false,
 		"for named runs, also the runs that they continue and that continue them")
 	return cmd
@@ -104,7 +111,8 @@ type VerifyReason struct {
 	Histories int    `json:"histories"`
 	Example   string `json:"example"` // name of one of them
 
-	text string // its line
+	text   string // its line
+	advice string // see [replay.Verdict]
 }
 
 // maxReasons bounds the reasons of a summary. Further reasons are on the lines of their histories.
@@ -133,19 +141,35 @@ func verify(a *cli.App, ctx context.Context, args []string, f verifyFlags) error
 			return err
 		}
 	}
+	var replayers []replayer.Replayer
+	for _, value := range f.replayers {
+		r, err := cli.ParseReplayer(value)
+		if err != nil {
+			return err
+		}
+		replayers = append(replayers, r)
+	}
 	v := &verification{
 		app: a, verifyFlags: f, out: cli.NewLines(a), start: time.Now(), bar: cli.NewProgressBar(a.Err),
-		verifier: &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(),
-			Queue: a.Settings.TaskQueue, Strict: f.strict},
 	}
+	v.verifier = NewVerifier(ctx, a, f.strict, replayers)
+	defer v.verifier.Close()
 	return v.run(ctx, args)
+}
+
+// NewVerifier returns a verifier with the workflows of this program, the given replayers, and after them those
+// of the configuration. The caller must close it.
+func NewVerifier(ctx context.Context, a *cli.App, strict bool, replayers []replayer.Replayer) *replayer.Verifier {
+	own := &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Queue: a.Settings.TaskQueue,
+		Strict: strict}
+	return replayer.New(ctx, own, append(replayers, a.Replayers()...))
 }
 
 // verification is one run of the command.
 type verification struct {
 	verifyFlags
 	app      *cli.App
-	verifier *replay.Verifier
+	verifier *replayer.Verifier
 	engine   *engine.Engine
 	start    time.Time
 	total    int64 // sources, 0 if unknown
@@ -289,27 +313,28 @@ func (v *verification) readNamed(ctx context.Context, id string) []cli.RunHistor
 	if err != nil {
 		return []cli.RunHistory{{Source: id, Number: 1, ReadErr: err}}
 	}
+	for i, h := range list {
+		if v.engine.Codec != nil && len(h.Events) > 0 {
+			workflowID := h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
+			list[i].Stored = histories.Stored(v.engine.Client, v.engine.Namespace(), workflowID,
+				cli.RunIDOf(h.Events))
+		}
+	}
 	return slices.DeleteFunc(list, func(h cli.RunHistory) bool { return v.known(cli.RunIDOf(h.Events)) })
 }
 
-// verifyListed verifies a listed run unless it is verified already. It reads only histories of known workflow
-// types.
+// verifyListed verifies a listed run unless it is verified already.
 func (v *verification) verifyListed(ctx context.Context, r sourceruns.Run) []VerdictLine {
 	if v.known(r.RunID) {
 		return nil
 	}
-	if why := v.verifier.Unknown(r.Type); why != "" {
-		return []VerdictLine{{Source: r.WorkflowID, Number: 1, Verdict: replay.Verdict{
-			Outcome: replay.Unverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID, RunID: r.RunID,
-			Why: why,
-		}}}
+	start := time.Now()
+	verdict, err := histories.VerifyRun(ctx, v.engine.Client, v.engine.Namespace(), v.verifier, r)
+	if ctx.Err() != nil {
+		return nil
 	}
-	return v.verdicts(ctx, func(ctx context.Context) []cli.RunHistory {
-		h := cli.RunHistory{Source: r.WorkflowID, Number: 1}
-		h.Events, h.ReadErr = cluster.ReadHistory(ctx, v.engine.Client, v.engine.Namespace(), r.WorkflowID,
-			r.RunID)
-		return []cli.RunHistory{h}
-	})
+	return []VerdictLine{{Source: r.WorkflowID, Number: 1, Verdict: verdict, readErr: err,
+		DurationMS: cluster.Millis(time.Since(start))}}
 }
 
 // known reports whether a run is verified already, and remembers it.
@@ -386,10 +411,10 @@ func (v *verification) verdicts(ctx context.Context, read reader) []VerdictLine 
 // verdict verifies one history. A history with events that this program cannot read is unverified.
 func (v *verification) verdict(ctx context.Context, h cli.RunHistory) replay.Verdict {
 	if len(h.Unread) == 0 {
-		return v.verifier.Verify(ctx, h.Events)
+		return v.verifier.Verify(ctx, h.Events, h.Stored)
 	}
 	u := h.Unread[0]
-	verdict := v.verifier.Verify(ctx, h.Events[:1]) // for the IDs
+	verdict := replay.Describe(h.Events[:1]) // for the IDs
 	verdict.Outcome, verdict.Events, verdict.Divergence = replay.Unverified, len(h.Events), nil
 	verdict.Why = fmt.Sprintf("event %d, of type %s, at byte %d cannot be read: %s",
 		u.Index+1, u.Type, u.Offset, strings.Join(strings.Fields(u.Reason), " "))
@@ -452,7 +477,7 @@ func (e *VerifyEnd) addReason(l VerdictLine) (summed bool) {
 	case len(e.Reasons) < maxReasons:
 		name := cmp.Or(l.WorkflowID, l.Source)
 		e.Reasons = append(e.Reasons, &VerifyReason{Reason: l.Why, Histories: 1, Example: name,
-			text: l.text()})
+			text: l.text(), advice: l.Advice})
 	default:
 		return false
 	}
@@ -493,8 +518,12 @@ func (v *verification) finish(failure error) error {
 	e.DurationMS, e.Incomplete = cluster.Millis(duration), failure != nil
 	e.EventsPerS = float64(e.Events) / max(duration.Seconds(), 1e-9)
 	for _, r := range e.Reasons {
-		if !v.app.JSON {
-			v.out.Printf("%s", r)
+		if v.app.JSON {
+			break
+		}
+		v.out.Printf("%s", r)
+		for line := range strings.Lines(r.advice) {
+			v.out.Printf("%12s%s", "", strings.TrimSuffix(line, "\n"))
 		}
 	}
 	if v.app.JSON || v.lists() || e.Histories != 1 || e.Incomplete {
