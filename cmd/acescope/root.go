@@ -105,6 +105,7 @@ func groups(a *cli.App) []group {
 			runs.ResetCommand(a),
 			history.DiffCommand(a),
 			history.LineageCommand(a),
+			history.AdapterCommand(a),
 		}}, {"What was learned, and what it cost", []*cobra.Command{
 			learning.ExperimentCommand(a),
 			runs.EvalCommand(a),

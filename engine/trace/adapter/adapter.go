@@ -190,6 +190,31 @@ type source struct {
 	recorded bool // whether the input is
 	results  *commonpb.Payloads
 	captures []string // of the adapter's pattern
+
+	asked    []*object // the inputs that were read, by number
+	answered *object   // the result, once it was read
+}
+
+// input returns the input with a number, or nil.
+func (s *source) input(n int) *object {
+	if n < 0 || n >= len(s.inputs) {
+		return nil
+	}
+	if s.asked == nil {
+		s.asked = make([]*object, len(s.inputs))
+	}
+	if s.asked[n] == nil {
+		s.asked[n] = objectOf(gjson.ParseBytes(history.PayloadJSON(s.inputs[n])))
+	}
+	return s.asked[n]
+}
+
+// result returns the result.
+func (s *source) result() *object {
+	if s.answered == nil {
+		s.answered = objectOf(gjson.ParseBytes(history.JSON(s.results)))
+	}
+	return s.answered
 }
 
 // get returns the value at the first path that has one.
@@ -206,11 +231,11 @@ func (s *source) get(paths Paths) gjson.Result {
 			}
 		case "input":
 			number, rest, _ := strings.Cut(rest, ".")
-			if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < len(s.inputs) {
-				v = at(history.PayloadJSON(s.inputs[n]), rest)
+			if n, err := strconv.Atoi(number); err == nil {
+				v = s.input(n).at(rest)
 			}
 		case "result":
-			v = at(history.JSON(s.results), rest)
+			v = s.result().at(rest)
 		}
 		if v.Exists() && v.Type != gjson.Null && (v.Type != gjson.String || v.Str != "") &&
 			(!v.IsArray() || v.Raw != "[]") {
@@ -220,15 +245,8 @@ func (s *source) get(paths Paths) gjson.Result {
 	return gjson.Result{}
 }
 
-func (s *source) text(paths Paths) string { return s.get(paths).String() }
-
-// at returns the value at a path of gjson in JSON; all of it for "".
-func at(data []byte, path string) gjson.Result {
-	if path == "" {
-		return gjson.ParseBytes(data)
-	}
-	return gjson.GetBytes(data, path)
-}
+// text returns the first value as a text that does not keep the payload in memory.
+func (s *source) text(paths Paths) string { return strings.Clone(s.get(paths).String()) }
 
 // find returns the adapter of an activity, or nil; then problem says why no adapter fits a known type.
 func (s *source) find() (a *Adapter, problem string) {

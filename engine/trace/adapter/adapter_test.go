@@ -173,6 +173,24 @@ func TestToolCounts(t *testing.T) {
 	}
 }
 
+// A node that returns the whole state repeats answers whose calls are no longer kept. They count once.
+func TestNodeRepeatsAnswers(t *testing.T) {
+	const turns = maxCalls + 50
+	var steps []step
+	answer := func(i int) string {
+		return fmt.Sprintf(`{"type": "ai", "id": "m%d", "content": "x", "usage_metadata": {"input_tokens": 2,
+			"output_tokens": 1}}`, i)
+	}
+	for i := range turns {
+		steps = append(steps, step{"desk.agent", "", `{"langgraph_config": {"metadata": {}}}`,
+			`{"result": {"messages": [` + answer(0) + "," + answer(i) + `]}}`})
+	}
+	got := fold(events(steps...))
+	if got.Sum.Requests != turns || got.Sum.Tokens() != 3*turns || len(got.Calls) != maxCalls {
+		t.Errorf("%+v, %d calls are kept", got.Sum, len(got.Calls))
+	}
+}
+
 // An answer to a tool is found also after an agent that another tool asked has answered.
 func TestToldAfterSubagent(t *testing.T) {
 	ask := func(name, history, result string) step {

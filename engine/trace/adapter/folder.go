@@ -3,12 +3,15 @@ package adapter
 import (
 	"cmp"
 	"encoding/json"
+	"hash/fnv"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
@@ -22,6 +25,7 @@ import (
 type Folder struct {
 	calls   []*trace.Call // never changed in place
 	dropped int
+	known   map[uint64]bool   // hashes of the IDs of answers of nodes, also of calls that are not kept
 	open    map[int64]working // by the event that scheduled it
 	asked   []int             // numbers of calls of tools that no event is known to run
 	last    int               // the newest request to a model
@@ -52,7 +56,7 @@ const (
 func (f *Folder) Clone() Folder {
 	c := *f
 	c.calls, c.asked = slices.Clone(f.calls), slices.Clone(f.asked)
-	c.open, c.parts = maps.Clone(f.open), slices.Clone(f.parts)
+	c.open, c.parts, c.known = maps.Clone(f.open), slices.Clone(f.parts), maps.Clone(f.known)
 	return c
 }
 
@@ -150,6 +154,7 @@ func (f *Folder) begin(e *historypb.HistoryEvent, where trace.Place, s source) {
 	case a == nil || a.Operation != node:
 		w.n = f.add(c)
 	}
+	w.source.asked = nil // read again if the response needs it
 	if f.open == nil {
 		f.open = map[int64]working{}
 	}
@@ -167,7 +172,7 @@ func (f *Folder) chat(c *trace.Call, a *Adapter, s *source) {
 	c.Alias = s.text(a.Key)
 	c.System = cut(joinText(messages(s.get(a.System))))
 	for _, t := range s.get(a.Tools).Array() {
-		c.Tools = append(c.Tools, t.String())
+		c.Tools = append(c.Tools, strings.Clone(t.String()))
 	}
 	for _, m := range latest(s.get(a.Messages)) {
 		if m.Role == "system" {
@@ -242,7 +247,7 @@ func (f *Folder) end(e *historypb.HistoryEvent, end history.Ending) {
 			answered = c.Answer
 		case a != nil:
 			c.Result = raw(w.source.get(a.Result))
-			result := at(history.JSON(end.Result), "")
+			result := w.source.result()
 			if result.Get("is_error").Bool() || result.Get("isError").Bool() {
 				c.Outcome = trace.Failed
 			}
@@ -264,9 +269,7 @@ func (f *Folder) respond(c *trace.Call, a *Adapter, s *source) {
 	if !ok {
 		r.message = joined(messages(v))
 	}
-	if result := at(history.JSON(s.results), ""); result.IsArray() {
-		c.Streamed = len(result.Array()) > 1
-	}
+	c.Streamed = len(elements(s.result().Raw)) > 1
 	if r.message != nil {
 		c.Answer = new(clipped(*r.message))
 	}
@@ -297,7 +300,8 @@ func (f *Folder) node(e *historypb.HistoryEvent, w *working, end history.Ending)
 		})
 		f.asked = nil
 	}
-	for _, item := range s.get(a.Messages).Array() {
+	for _, raw := range elements(s.get(a.Messages).Raw) {
+		item := gjson.Parse(raw)
 		m := message(item)
 		f.settle(m.Results, a.ToolError)
 		meta := item.Get("response_metadata")
@@ -305,13 +309,13 @@ func (f *Folder) node(e *historypb.HistoryEvent, w *working, end history.Ending)
 		if !usage.IsObject() {
 			usage = meta.Get("token_usage")
 		}
-		id := item.Get("id").String()
+		id := strings.Clone(item.Get("id").String())
 		if m.Role != assistant || !usage.IsObject() && !meta.Get("model_name").Exists() || f.knows(id) {
 			continue
 		}
 		c := trace.Call{Operation: trace.Chat, Framework: a.Framework, Agent: s.text(a.Agent), ID: id,
 			Outcome: trace.OK, Answer: new(clipped(m)), Answered: text(meta, []string{"model_name", "model"}),
-			Provider: meta.Get("model_provider").String(),
+			Provider: text(meta, []string{"model_provider"}),
 			Finish:   text(meta, []string{"finish_reason", "stop_reason"}),
 			Event:    w.source.event, End: e.GetEventId(), Began: w.began, Over: timeOf(e)}
 		var err error
@@ -327,12 +331,20 @@ func (f *Folder) node(e *historypb.HistoryEvent, w *working, end history.Ending)
 	}
 }
 
-// knows reports whether a request with an ID is already in the trace: a node may return the messages that it
-// was given.
+// knows reports whether it was asked for an ID before: a node may return the messages that it was given.
 func (f *Folder) knows(id string) bool {
-	return id != "" && slices.ContainsFunc(f.calls, func(c *trace.Call) bool {
-		return c.ID == id && c.Operation == trace.Chat
-	})
+	if id == "" {
+		return false
+	}
+	if f.known == nil {
+		f.known = map[uint64]bool{}
+	}
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, id) // never fails
+	key := h.Sum64()
+	known := f.known[key]
+	f.known[key] = true
+	return known
 }
 
 // sumOf returns the sum that a request counts in.
@@ -385,7 +397,7 @@ func (f *Folder) ask(by *trace.Call, m *trace.Message) {
 			ID: t.ID, Arguments: t.Arguments, Outcome: trace.Pending, By: by.N}
 		if to, ok := strings.CutPrefix(t.Name, handoff); ok {
 			c.Operation = trace.Handoff
-			c.Name = cmp.Or(at(t.Arguments, "agent_name").String(), to)
+			c.Name = cmp.Or(gjson.GetBytes(t.Arguments, "agent_name").String(), to)
 			c.Where = trace.InWorkflow
 		} else {
 			f.tools++

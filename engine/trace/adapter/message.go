@@ -14,8 +14,8 @@ import (
 // messages or of items of OpenAI's Responses API. What it does not know is left out.
 func messages(v gjson.Result) (all []trace.Message) {
 	if v.IsArray() {
-		for _, item := range v.Array() {
-			all = append(all, messages(item)...)
+		for _, item := range elements(v.Raw) {
+			all = append(all, messages(gjson.Parse(item))...)
 		}
 		return all
 	}
@@ -30,15 +30,17 @@ func latest(v gjson.Result) []trace.Message {
 	if !v.IsArray() {
 		return messages(v)
 	}
-	items := v.Array()
-	from := len(items)
-	for from > 0 && message(items[from-1]).Role != assistant {
-		from--
-	}
 	var all []trace.Message
-	for _, item := range items[from:] {
-		all = append(all, messages(item)...)
+	for _, item := range slices.Backward(elements(v.Raw)) {
+		v := gjson.Parse(item)
+		of := messages(v)
+		if len(of) == 1 && of[0].Role == assistant || len(of) == 0 && message(v).Role == assistant {
+			break
+		}
+		slices.Reverse(of)
+		all = append(all, of...)
 	}
+	slices.Reverse(all)
 	return all
 }
 
@@ -68,16 +70,17 @@ var roles = map[string]string{"system": "system", "developer": "system", "system
 	"function_call_result": "tool"}
 
 // message reads a message. It is empty if nothing is understood.
-func message(v gjson.Result) trace.Message {
-	if v.Type == gjson.String {
-		text := v.String()
+func message(j gjson.Result) trace.Message {
+	if j.Type == gjson.String {
+		text := j.String()
 		if strings.HasPrefix(text, "{") && gjson.Valid(text) { // LangChain4j writes a message as text
 			return message(gjson.Parse(text))
 		}
 		return trace.Message{Role: "user", Text: text}
 	}
+	v := objectOf(j)
 	if kwargs := v.Get("kwargs"); kwargs.IsObject() && v.Get("lc").Exists() { // LangChain's serial form
-		v = kwargs
+		v = objectOf(kwargs)
 	}
 	m := trace.Message{}
 	for _, name := range []string{"role", "type", "kind", "author"} {
@@ -127,10 +130,10 @@ var (
 )
 
 // text returns the first text under one of the names, or "".
-func text(v gjson.Result, names []string) string {
+func text(v valuer, names []string) string {
 	for _, name := range names {
 		if t := v.Get(name); t.Type == gjson.String && t.String() != "" {
-			return t.String()
+			return strings.Clone(t.String())
 		}
 	}
 	return ""
@@ -142,23 +145,26 @@ func parts(m *trace.Message, content gjson.Result) {
 	case content.Type == gjson.String:
 		m.Text += content.String()
 	case content.IsArray():
-		content.ForEach(func(_, p gjson.Result) bool {
-			parts(m, p)
-			return true
-		})
-	case part(m, content):
-	case content.Get("parts").IsArray():
-		parts(m, content.Get("parts"))
-	case content.Get("text").Type == gjson.String:
-		m.Text += content.Get("text").String()
-	case content.Get("content").Exists():
-		parts(m, content.Get("content"))
+		for _, p := range elements(content.Raw) {
+			parts(m, gjson.Parse(p))
+		}
+	case content.IsObject():
+		v := objectOf(content)
+		switch {
+		case part(m, v):
+		case v.Get("parts").IsArray():
+			parts(m, v.Get("parts"))
+		case v.Get("text").Type == gjson.String:
+			m.Text += v.Get("text").String()
+		case v.Get("content").Exists():
+			parts(m, v.Get("content"))
+		}
 	}
 }
 
 // part adds a tool call, the result of one, a reasoning or a text in the form of any provider. It reports
 // whether it knows the part.
-func part(m *trace.Message, v gjson.Result) bool {
+func part(m *trace.Message, v valuer) bool {
 	for _, name := range []string{"functionCall", "function_call", "toolUse"} {
 		if call := v.Get(name); call.IsObject() {
 			ask(m, call, text(call, callNames))
@@ -204,7 +210,7 @@ func part(m *trace.Message, v gjson.Result) bool {
 }
 
 // ask adds a tool call that an answer asks for.
-func ask(m *trace.Message, v gjson.Result, name string) {
+func ask(m *trace.Message, v valuer, name string) {
 	c := trace.ToolCall{ID: text(v, callIDs), Name: name, Provider: v.Get("providerExecuted").Bool()}
 	for _, of := range argumentNames {
 		if a := v.Get(of); a.Exists() {
@@ -220,7 +226,7 @@ func ask(m *trace.Message, v gjson.Result, name string) {
 }
 
 // answer adds the result of a tool.
-func answer(m *trace.Message, v gjson.Result) {
+func answer(m *trace.Message, v valuer) {
 	r := trace.Result{ID: text(v, callIDs), Name: text(v, callNames), Failed: isFailure(v)}
 	for _, of := range resultNames {
 		if c := v.Get(of); c.Exists() {
@@ -237,7 +243,7 @@ func answer(m *trace.Message, v gjson.Result) {
 }
 
 // isFailure reports whether the result of a tool says that it failed.
-func isFailure(v gjson.Result) bool {
+func isFailure(v valuer) bool {
 	switch text(v, []string{"status", "outcome"}) {
 	case "error", "failed", "denied", "failure":
 		return true

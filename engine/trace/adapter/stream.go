@@ -22,7 +22,10 @@ func streamed(v gjson.Result) (response, bool) {
 	if !v.IsArray() {
 		return response{}, false
 	}
-	items := v.Array()
+	var items []gjson.Result
+	for _, raw := range elements(v.Raw) {
+		items = append(items, gjson.Parse(raw))
+	}
 	for _, item := range items {
 		switch {
 		case item.Get("content.parts").Exists() || item.Get("usage_metadata").Exists() ||
@@ -113,7 +116,7 @@ func bedrockEvents(items []gjson.Result) (r response) {
 }
 
 // last sets a text to the first one under the names, if there is one.
-func last(to *string, v gjson.Result, names ...string) {
+func last(to *string, v valuer, names ...string) {
 	if t := text(v, names); t != "" {
 		*to = t
 	}

@@ -63,10 +63,11 @@ type figures struct {
 
 // usageOf reads a usage of any provider or framework. It returns nil for another value, and an error if a
 // figure cannot be one. Their meanings differ: docs/reference/adapters.md has the table.
-func usageOf(v gjson.Result) (*trace.Usage, error) {
-	if !v.IsObject() {
+func usageOf(value gjson.Result) (*trace.Usage, error) {
+	if !value.IsObject() {
 		return nil, nil
 	}
+	v := objectOf(value)
 	var f figures
 	for _, of := range []struct {
 		names []string
@@ -133,13 +134,13 @@ func count(n *int64) int64 {
 
 // exclusive reports whether the input of a usage is without cached tokens: in the form of Anthropic's API,
 // and in that of Bedrock's, which Strands also uses for providers whose input includes them.
-func exclusive(v gjson.Result, f *figures) bool {
+func exclusive(v valuer, f *figures) bool {
 	return v.Get("cache_read_input_tokens").Exists() || v.Get("cache_creation_input_tokens").Exists() ||
 		v.Get("cacheReadInputTokens").Exists() && count(f.read)+count(f.write) > count(f.input)
 }
 
 // apart reports whether the output of a usage is without reasoning, as in Gemini's API.
-func apart(v gjson.Result) bool {
+func apart(v valuer) bool {
 	return v.Get("candidates_token_count").Exists() || v.Get("candidatesTokenCount").Exists() ||
 		v.Get("thoughts_token_count").Exists() || v.Get("thoughtsTokenCount").Exists()
 }

@@ -103,6 +103,7 @@ var Outputs = []output{
 		typed[histories.ToolCall]("call"), typed[runs.OperationLine](operationNames()...),
 		typed[agents.AgentResult]("agent_result"))},
 	{"timeline", slices.Concat(typed[history.SpanLine]("span"), typed[history.EventLine]("event"))},
+	{"adapter try", typed[history.AdapterLine]("adapter")},
 	{"logs", slices.Concat(typed[runs.LogLine]("line"), typed[runs.LogNote]("note"))},
 	{"import", typed[learning.PlaybookImportLine]("playbook_import")},
 	{"playbook branches", typed[playbook.Branch]("playbook_branch")},
