@@ -127,10 +127,10 @@ type Retrying struct {
 type PhaseStat struct {
 	Phase string      `json:"phase"` // or the activity type if it is not a step of the contract
 	Runs  int         `json:"runs"`
-	Calls int         `json:"calls"` // a run may take a step several times
 	P50   float64     `json:"p50_ms"`
 	P95   float64     `json:"p95_ms"`
 	Max   float64     `json:"max_ms"`
+	Calls int         `json:"calls"` // a run may take a step several times
 	Worst runspkg.Run `json:"max_run"`
 }
 
