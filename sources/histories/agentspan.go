@@ -54,7 +54,8 @@ type agentCalls struct {
 	inside map[int]*AgentCall
 }
 
-// foldEvery is the number of events after which calls are taken from the folder, which keeps the newest 1,000.
+// foldEvery is the number of events after which calls are taken from the folder, which keeps the newest
+// 1,000.
 const foldEvery = 250
 
 func (a *agentCalls) apply(events []*historypb.HistoryEvent) {
