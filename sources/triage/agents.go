@@ -65,7 +65,7 @@ func foreign(r runs.Run) bool { return runs.TypeOf(r.Type) == runs.OtherType }
 const minLoop = 20
 
 // loopOf describes the loop of an agent: "the same call look_up({…}) 128 times", or "257 model calls in a
-// loop". It returns "" if the trace has none.
+// loop". It returns "" if no call repeats that often.
 func loopOf(t *trace.Trace) string {
 	counts := map[string]int{}
 	most, name := 0, ""

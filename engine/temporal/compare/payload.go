@@ -283,7 +283,7 @@ var generatedNames = map[string]bool{"id": true, "response_id": true, "responseI
 var generatedID = regexp.MustCompile(
 	`^(fc|msg|resp|rs|call|chatcmpl|toolu|tooluse|req|gen|lc_run|run)[-_]+[0-9A-Za-z_-]+$`)
 
-// generated reports whether a member is an ID that a provider generates anew for each request.
+// generated reports whether a member is an ID that a provider generates for each request.
 func generated(name string, value any) bool {
 	s, ok := value.(string)
 	return ok && generatedNames[name] && generatedID.MatchString(s)
