@@ -53,8 +53,8 @@ func exampleFacts(n int) *triage.Facts {
 			if i%2 == 0 {
 				what = fmt.Sprintf("open /data/%d: no such file", i)
 			}
-			f.Ends[r.RunID] = triage.Ending{ace.Failure{Kind: ace.Failed, Type: "E", Message: what},
-				ace.ActivityReflector, triage.Normalize(what)}
+			f.Ends[r.RunID] = triage.Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "E", Message: what},
+				Activity: ace.ActivityReflector, Pattern: triage.Normalize(what)}
 		}
 		f.Closed = append(f.Closed, r)
 	}

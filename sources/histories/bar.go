@@ -58,6 +58,10 @@ func (w Window) Draw(cells []Cell, s *Span, now time.Time) {
 		run = end
 	}
 	waiting := CellWait
+	if s.Kind == SpanWait {
+		w.put(cells, begin, end, CellWait)
+		return
+	}
 	if s.Attempt > 1 && s.Kind == SpanActivity || s.State == SpanRetrying {
 		waiting = CellRetry
 	}

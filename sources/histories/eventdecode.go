@@ -67,6 +67,7 @@ func rowOf(e *historypb.HistoryEvent) Event {
 		r.Attempt = t.GetAttempt()
 	}
 	addTools(e, &r)
+	r.retry = retryOf(e)
 	if r.Message == "" {
 		r.Message = ace.Cut(messageOf(e, a), maxRowMessage)
 	}

@@ -78,10 +78,13 @@ func (m *EventMatcher) matches(text []byte, isError bool) bool {
 		(m.exclude == nil || !m.exclude.match(text))
 }
 
+// All reports whether every event and span passes.
+func (m *EventMatcher) All() bool { return !m.errors && m.include == nil && m.exclude == nil }
+
 // Span reports whether a span passes the filter.
 func (m *EventMatcher) Span(s *Span) bool {
 	text := appendLower(nil, s.Kind.String())
-	for _, t := range []string{s.Name, s.State.String(), s.Error} {
+	for _, t := range []string{s.Name, s.Activity, s.State.String(), s.Error} {
 		text = appendLower(append(text, ' '), t)
 	}
 	return m.matches(text, s.State.Bad())

@@ -23,6 +23,7 @@ type EventIndex struct {
 	rows   []Event
 	bytes  int64
 	closed bool
+	agent  agentCalls
 }
 
 // NewEventIndex returns an empty index of a history that others add to, or, if h is nil, of a history of its
@@ -51,6 +52,7 @@ func (x *EventIndex) Append(events []*historypb.HistoryEvent) {
 	if !x.shared {
 		x.history.Add(events)
 	}
+	x.agent.apply(events)
 	for _, e := range events {
 		row := rowOf(e)
 		size := proto.Size(e)
@@ -64,7 +66,7 @@ func (x *EventIndex) Append(events []*historypb.HistoryEvent) {
 // Log returns the events read so far, without spans and matches.
 func (x *EventIndex) Log(now time.Time) *EventLog {
 	l := &EventLog{WorkflowID: x.workflowID, RunID: x.runID, Closed: x.closed, Bytes: x.bytes, Updated: now,
-		rows: x.rows, history: x.history}
+		rows: x.rows, history: x.history, agent: &x.agent}
 	if len(x.rows) > 0 {
 		l.Unread = x.rows[0].ID - 1
 	}

@@ -52,6 +52,7 @@ type Event struct {
 	Error   bool
 
 	calls []callReport
+	retry *retryFacts
 }
 
 // At returns the server's time of the event.
@@ -83,6 +84,7 @@ type EventLog struct {
 
 	rows    []Event
 	history *cluster.History
+	agent   *agentCalls // of the index, which changes it: only for its goroutine
 }
 
 // Len returns the number of events read.

@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -30,12 +31,13 @@ const (
 	SpanSignal
 	SpanMarker
 	SpanGroup
+	SpanWait // before a retry
 )
 
 func (k SpanKind) String() string {
 	return [...]string{"run", "phase", "activity", "attempt", "tool call", "workflow task", "timer", "child",
 		"nexus", "update",
-		"signal", "marker", "group"}[k]
+		"signal", "marker", "group", "wait"}[k]
 }
 
 // SpanState is the state of a span.
@@ -91,8 +93,13 @@ type Span struct {
 	Name            string
 	Call            string // the id of a tool call
 	Error           string
-	Note            string // what became of a request to cancel it
+	Note            string // what became of a request to cancel it, or of the failure
 	Event, Last     int64  // first and last event that report it
+	// Agent is the call that the span is, or nil; then Activity is the type of the activity or child.
+	Agent    *AgentCall
+	Activity string
+	Paused   int64 // nanoseconds of waits between the attempts of one span
+	earlier  bool  // it holds the attempts before the last one
 }
 
 // Waited returns the time before it started, so far if it waits; never negative.
@@ -109,7 +116,7 @@ func (s *Span) Ran(now time.Time) time.Duration {
 	if s.Run == 0 {
 		return 0
 	}
-	return time.Duration(max(s.until(now)-s.Run, 0))
+	return time.Duration(max(s.until(now)-s.Run-s.Paused, 0))
 }
 
 func (s *Span) until(now time.Time) int64 {
@@ -131,6 +138,7 @@ func Timeline(l *EventLog, pending []PendingActivity) []Span {
 		b.event(l.Row(i))
 	}
 	b.pending(pending)
+	b.settleAgents()
 	return b.tree()
 }
 
@@ -254,6 +262,7 @@ func (b *spanBuilder) work(e *Event) {
 func (b *spanBuilder) begin(e *Event) int32 {
 	s := Span{Kind: spanKinds[e.Kind], State: SpanScheduled, Start: e.Nanos, Event: e.ID,
 		Name: b.log.Title(e), Cut: e.ID != e.Root}
+	activity := s.Name
 	switch s.Kind {
 	case SpanTimer:
 		s.State, s.Run = SpanRunning, e.Nanos
@@ -266,11 +275,12 @@ func (b *spanBuilder) begin(e *Event) int32 {
 	if s.Kind == SpanChild && e.Message != "" {
 		s.Name = e.Message
 	}
+	b.name(&s, e.Root)
 	if s.Kind != SpanActivity {
 		s.Parent = b.group(s.Kind, e)
 		return b.add(s)
 	}
-	step, ok := ace.StepOf(s.Name)
+	step, ok := ace.StepOf(activity)
 	if ok {
 		s.Parent = b.enter(step, e)
 	}
@@ -344,7 +354,16 @@ func (b *spanBuilder) attempts(at int32, e *Event) {
 		return
 	}
 	_, previous, _ := strings.Cut(e.Message, " after ")
-	b.tries[at] = b.split(at, e.Attempt, e.Nanos, previous, e.ID)
+	var asked time.Duration
+	if e.retry != nil {
+		asked = e.retry.asked
+	}
+	wait := min(cmp.Or(asked, b.retry(at).interval(e.Attempt-1)), time.Duration(e.Nanos-s.Start))
+	ended := e.Nanos - int64(max(wait, 0))
+	b.tries[at] = b.split(at, e.Attempt, ended, previous, e.ID)
+	if b.waited(at, ended, e.Nanos, asked > 0, e.ID) {
+		b.spans[b.tries[at]].Start = e.Nanos
+	}
 	b.spans[b.tries[at]].Run = e.Nanos
 }
 
@@ -352,10 +371,33 @@ func (b *spanBuilder) attempts(at int32, e *Event) {
 // which is running. It returns the last one.
 func (b *spanBuilder) split(at, attempt int32, ended int64, failure string, event int64) int32 {
 	start := b.spans[at].Start
+	paused := min(int64(b.retry(at).intervals(attempt-1)), max(ended-start, 0))
 	b.add(Span{Kind: SpanAttempt, State: SpanFailed, Parent: at, Start: start, Run: start, End: ended,
-		Attempt: attempt - 1, Name: attemptsName(attempt - 1), Error: failure, Event: event})
+		Attempt: attempt - 1, Name: attemptsName(attempt - 1), Error: failure, Event: event, Paused: paused,
+		earlier: true})
 	return b.add(Span{Kind: SpanAttempt, State: SpanRunning, Parent: at, Start: ended, Attempt: attempt,
 		Name: fmt.Sprintf("attempt %d", attempt), Event: event})
+}
+
+// retry returns the retry policy of an activity, or nil.
+func (b *spanBuilder) retry(at int32) *retryFacts {
+	if e := b.log.Event(b.spans[at].Event); e != nil {
+		return e.retry
+	}
+	return nil
+}
+
+// waited adds the wait before a retry, if there is one; asked is whether the failure asked for it.
+func (b *spanBuilder) waited(at int32, from, to int64, asked bool, event int64) bool {
+	if to <= from {
+		return false
+	}
+	name := "wait to retry"
+	if asked {
+		name = "wait that the failure asked for"
+	}
+	b.add(Span{Kind: SpanWait, Parent: at, Start: from, Run: from, End: to, Name: name, Event: event})
+	return true
 }
 
 func attemptsName(n int32) string {
@@ -382,6 +424,7 @@ func (b *spanBuilder) point(kind SpanKind, e *Event) {
 	if s.State = spanStates[e.End]; e.Error {
 		s.State, s.Error = max(s.State, SpanFailed), e.Message
 	}
+	b.name(&s, e.ID)
 	s.Parent = b.group(kind, e)
 	b.add(s)
 }

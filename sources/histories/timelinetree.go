@@ -110,6 +110,9 @@ func (b *spanBuilder) pending(work []PendingActivity) {
 		last.State = state
 		if state == SpanRunning {
 			last.Run = nanosOf(w.started)
+			if from, event := last.Run, s.Event; b.waited(at, ended, from, false, event) {
+				b.spans[i].Start = from
+			}
 		}
 	}
 }
@@ -126,8 +129,8 @@ func (b *spanBuilder) pendingSpan(w PendingActivity, taken map[int32]bool) int32
 	}
 	fits := func(at int32) bool {
 		s := &b.spans[at]
-		return s.Kind == SpanActivity && s.End == 0 && (s.Name == w.Type || isLabelOf(w.Type, s.Name)) &&
-			!taken[at]
+		named := s.Name == w.Type || s.Activity == w.Type || isLabelOf(w.Type, s.Name)
+		return s.Kind == SpanActivity && s.End == 0 && named && !taken[at]
 	}
 	if id, err := strconv.ParseInt(w.id, 10, 64); err == nil {
 		if at, ok := b.open[id]; ok && fits(at) {

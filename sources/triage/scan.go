@@ -19,6 +19,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
+	"acescope/engine/trace/adapter"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
@@ -244,7 +245,8 @@ func (s *scanner) readEnds(ctx context.Context) error {
 			end = EndingOf(e, r, task)
 		}
 		end.Pattern = Normalize(end.Failure.Message)
-		return end, nil
+		err = s.explain(ctx, r, &end)
+		return end, err
 	}
 	return gather(ctx, s, "reasons of failures", want, s.facts.Ends, read)
 }
@@ -269,7 +271,7 @@ func EndingOf(e *historypb.HistoryEvent, r runs.Run, task history.WorkflowTask) 
 	}
 	f.Message = ace.Cut(f.Message, maxMessage)
 	failure := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-	return Ending{Failure: *f, Activity: failedActivity(failure)}
+	return Ending{Failure: *f, Activity: failedActivity(failure), HTTP: statusOf(failure)}
 }
 
 // failedActivity returns the activity type of a failure, or "".
@@ -302,7 +304,12 @@ func (s *scanner) readSteps(ctx context.Context) error {
 	return gather(ctx, s, "step times", want, s.facts.Steps, func(ctx context.Context, r runs.Run) ([]Timed,
 		error) {
 		var steps StepTimer
-		err := s.events(ctx, r, steps.Add)
+		var agents adapter.Folder
+		err := s.events(ctx, r, func(e *historypb.HistoryEvent) {
+			agents.Apply(e)
+			steps.Add(e)
+			steps.nameCall(e, &agents)
+		})
 		return steps.Done, err
 	})
 }

@@ -130,6 +130,7 @@ type PhaseStat struct {
 	P50   float64     `json:"p50_ms"`
 	P95   float64     `json:"p95_ms"`
 	Max   float64     `json:"max_ms"`
+	Calls int         `json:"calls"` // a run may take a step several times
 	Worst runspkg.Run `json:"max_run"`
 }
 
@@ -156,6 +157,7 @@ type Ending struct {
 	Failure  ace.Failure
 	Activity string
 	Pattern  string // normalized message, "" until it is needed
+	HTTP     int    // status of a model's or another server, 0 if the failure names none
 }
 
 // Timed is the duration of one step.
@@ -300,6 +302,8 @@ func (f *Facts) causeOf(r runspkg.Run, e Ending) Cause {
 	c.Pattern = cmp.Or(e.Pattern, Normalize(e.Failure.Message), "(no message)")
 	step, ok := ace.StepOf(e.Activity)
 	switch {
+	case e.HTTP != 0 && foreign(r): // whatever SDK and activity reported it
+		return Cause{Status: r.Status, Type: "HTTP", Pattern: statusPattern(e.HTTP)}
 	case wrong(r):
 		c.Verdict = ace.Wrong
 	case ok:
@@ -317,8 +321,12 @@ func (f *Facts) phases(t *Result, tasks []runspkg.Run) {
 	times := map[string][]float64{}
 	worst := map[string]runspkg.Run{}
 	most := map[string]float64{}
+	of := map[string]map[string]bool{} // run ids
 	add := func(r runspkg.Run, step string, ms float64) {
-		times[step] = append(times[step], ms)
+		if times[step] = append(times[step], ms); of[step] == nil {
+			of[step] = map[string]bool{}
+		}
+		of[step][r.RunID] = true
 		if ms > most[step] {
 			most[step], worst[step] = ms, r
 		}
@@ -346,7 +354,7 @@ func (f *Facts) phases(t *Result, tasks []runspkg.Run) {
 	for _, step := range stepNames(times) {
 		ms := times[step]
 		slices.Sort(ms)
-		t.Phases = append(t.Phases, PhaseStat{Phase: step, Runs: len(ms), P50: rank(ms, 50),
+		t.Phases = append(t.Phases, PhaseStat{Phase: step, Runs: len(of[step]), Calls: len(ms), P50: rank(ms, 50),
 			P95: rank(ms, 95),
 			Max: ms[len(ms)-1], Worst: worst[step]})
 	}

@@ -262,7 +262,11 @@ const (
 	laneGap       = 1
 )
 
-func laneNameWidth(width int) int { return widget.Clamp(width*36/100, 14, 44) }
+// laneNameWidth returns the width of the names: more than usual if a name needs it.
+func laneNameWidth(width, needed int) int {
+	usual := widget.Clamp(width*36/100, 14, 44)
+	return max(usual, min(needed, width*45/100))
+}
 
 func (p *barPane) draw(l *histories.EventLog, now time.Time, focused bool, status string) []string {
 	lines := widget.Fill(p.drawLanes(l, now, focused, p.Height-3), p.Width, p.Height-2)
@@ -280,7 +284,7 @@ func (p *barPane) drawLanes(l *histories.EventLog, now time.Time, focused bool, 
 			p.extent.From, p.extent.To = min(p.extent.From, s.Start), max(p.extent.To, s.End)
 		}
 	}
-	w, name := p.shown(), laneNameWidth(p.Width)
+	w, name := p.shown(), laneNameWidth(p.Width, p.needed())
 	space := max(p.Width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
 	lines := []string{p.axis(w, l.Spans[0].Start, name, space)}
 	for i := p.top; i < min(p.top+p.lanesShown, len(p.lanes)); i++ {
@@ -330,17 +334,33 @@ func axisTime(d time.Duration) string {
 	return whole
 }
 
-// lane returns the line of a span: its name in the tree, its duration and its bar.
-func (p *barPane) lane(at int32, w histories.Window, name, space int, now time.Time, cursor,
-	focused bool) string {
-	s, g := p.Styles, p.Styles.Glyphs
-	sp := &p.spans[at]
+// label returns the name of a span at its place in the tree.
+func (p *barPane) label(at int32) string {
+	sp, g := &p.spans[at], p.Styles.Glyphs
 	label := text.Spaces(2*int(sp.Depth)) + p.spanGlyph(at) + " " +
 		text.Safe(widget.Bounded(sp.Name, p.Width), " ")
 	label += widget.If(sp.Kind == histories.SpanGroup, " "+ace.Number(sp.Members), "")
 	if sp.Kind == histories.SpanActivity && sp.Attempt > 1 {
 		label += " " + g.Retry + ace.Number(sp.Attempt)
 	}
+	return label
+}
+
+// needed returns the width that the names of the calls of agents on the screen need.
+func (p *barPane) needed() (width int) {
+	for i := p.top; i < min(p.top+p.lanesShown, len(p.lanes)); i++ {
+		if p.spans[p.lanes[i]].Agent != nil {
+			width = max(width, text.Width(p.label(p.lanes[i])))
+		}
+	}
+	return width
+}
+
+// lane returns the line of a span: its name in the tree, its duration and its bar.
+func (p *barPane) lane(at int32, w histories.Window, name, space int, now time.Time, cursor,
+	focused bool) string {
+	s, g := p.Styles, p.Styles.Glyphs
+	sp, label := &p.spans[at], p.label(at)
 	long := g.Dash
 	if d := sp.Ran(now); !sp.Point && (sp.Run != 0 || sp.State.Open()) {
 		if sp.Run == 0 {
@@ -359,7 +379,7 @@ func (p *barPane) lane(at int32, w histories.Window, name, space int, now time.T
 			w.Draw(cells, &p.spans[i], now)
 		}
 	}
-	label, long = text.Fit(label, name, g.Ellipsis), text.FitLeft(long, durationWidth, "")
+	label, long = text.Fit(text.Middle(label, name, g.Ellipsis), name, g.Ellipsis), text.FitLeft(long, durationWidth, "")
 	if cursor {
 		ink := widget.RowInk(widget.MarkOf(true, focused), s)
 		label, long = ink.Paint(g.Pointer+" "+label), ink.Paint(long)

@@ -272,7 +272,7 @@ func (p *listPane) cells(l *histories.EventLog, e *histories.Event, start time.T
 }
 
 // status returns the last line: why reading stopped, or what is being read.
-func (v *Timeline) status(l *histories.EventLog) string {
+func (v *Timeline) status(l *histories.EventLog, now time.Time) string {
 	s := v.Styles
 	line := v.Line()
 	switch {
@@ -282,6 +282,9 @@ func (v *Timeline) status(l *histories.EventLog) string {
 		line.Add(s.Muted, " reading up to event "+ace.Number(v.Want)+s.Glyphs.Ellipsis)
 	case l.Unread > 0 && l.Reading:
 		line.Add(s.Muted, " "+ace.Number(l.Unread)+" older events are still being read")
+	}
+	if t := histories.TotalsOf(l.Spans, now); t != nil && l.Err == "" && v.Want == 0 {
+		line.Add(s.Muted, " "+t.Text(text.Duration, " "+s.Glyphs.Dot+" "))
 	}
 	return line.String(s.Text)
 }

@@ -198,7 +198,7 @@ func (v *Timeline) Draw(now time.Time, focused bool) []string {
 		return v.Message(nil, v.nothing(l)...)
 	}
 	v.arrive(l)
-	return v.shown().draw(l, l.Clock(now), focused, v.status(l))
+	return v.shown().draw(l, l.Clock(now), focused, v.status(l, l.Clock(now)))
 }
 
 // arrive goes to the event v.Want as soon as it is read.

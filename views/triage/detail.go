@@ -257,6 +257,9 @@ func (w *findingWriter) bar(name string, ms, total float64) {
 
 func (p phaseRow) write(w *findingWriter, t *triage.Result) {
 	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted, "  "+ace.Count(p.Runs, "run")))
+	if p.Calls > p.Runs {
+		w.fact("calls", ace.Number(p.Calls))
+	}
 	w.Say(w.S.Text, "")
 	for _, f := range []struct {
 		name string

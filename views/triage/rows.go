@@ -162,8 +162,16 @@ func (p phaseRow) cells(s theme.Styles, _ int, _ time.Time) []widget.SizedCell {
 		{"p50 " + widget.Milliseconds(p.P50, s.Glyphs), -11, s.Text},
 		{"p95 " + widget.Milliseconds(p.P95, s.Glyphs), -11, s.Text},
 		{"max " + widget.Milliseconds(p.Max, s.Glyphs), -11, s.Muted},
-		{ace.Count(p.Runs, "run"), -11, s.Muted},
+		{countText(p.PhaseStat), -11, s.Muted},
 	}
+}
+
+// countText returns the number of runs, or of calls if a run has several.
+func countText(p triage.PhaseStat) string {
+	if p.Calls > p.Runs {
+		return ace.Count(p.Calls, "call")
+	}
+	return ace.Count(p.Runs, "run")
 }
 
 func (v *list) Draw(now time.Time, focused bool) []string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -242,6 +243,7 @@ func WhatIsIgnored() Ignored {
 			"the reused results in a fork's input (they are steps)",
 			"the input and duration of reused steps (they are not recorded)",
 			"the values of side effects (clock, random numbers, new IDs)",
+			"IDs that a provider of models generates, such as resp_… and call_…",
 			"continue-as-new (the runs of a chain are compared as one)",
 		},
 	}
@@ -258,7 +260,7 @@ var ignoredNames, ignoredTimes = func() (map[string]bool, []string) {
 
 // ignored reports whether a member of an object is ignored by default.
 func ignored(name string, value any) bool {
-	if ignoredNames[name] {
+	if ignoredNames[name] || generated(name, value) {
 		return true
 	}
 	if !slices.Contains(ignoredTimes, name) {
@@ -270,4 +272,19 @@ func ignored(name string, value any) bool {
 	}
 	_, err := time.Parse(time.RFC3339Nano, s)
 	return err == nil
+}
+
+// generatedNames are the names with which frameworks keep the IDs that a provider of models generates.
+var generatedNames = map[string]bool{"id": true, "response_id": true, "responseId": true, "call_id": true,
+	"callId": true, "tool_call_id": true, "toolCallId": true, "toolUseId": true, "trackingId": true,
+	"provider_response_id": true, "previous_response_id": true, "previousResponseId": true}
+
+// generatedID is an ID as providers of models generate them, such as "resp_0a1" and "chatcmpl-9".
+var generatedID = regexp.MustCompile(
+	`^(fc|msg|resp|rs|call|chatcmpl|toolu|tooluse|req|gen|lc_run|run)[-_]+[0-9A-Za-z_-]+$`)
+
+// generated reports whether a member is an ID that a provider generates for each request.
+func generated(name string, value any) bool {
+	s, ok := value.(string)
+	return ok && generatedNames[name] && generatedID.MatchString(s)
 }

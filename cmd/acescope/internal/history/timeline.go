@@ -31,10 +31,10 @@ type timelineFlags struct {
 func TimelineCommand(a *cli.App) *cobra.Command {
 	var f timelineFlags
 	cmd := &cobra.Command{
-		Use:   "timeline TASK",
+		Use:   "timeline TASK|FILE",
 		Short: "Show how long a run's phases, activities, attempts and tool calls took, or list its events",
 		Long: "Shows the newest run of a workflow. --run shows another one, such as an earlier run of its chain:\n" +
-			"\"acescope lineage TASK --json\" lists the runs.",
+			"\"acescope lineage TASK --json\" lists the runs. FILE is an exported history.",
 		Example: "acescope timeline finance-1-e1-0042\n" +
 			"acescope timeline finance-1-e1-0042 --events --errors --json | jq .message",
 		Args: cobra.ExactArgs(1),
@@ -67,10 +67,19 @@ type SpanLine struct {
 	Members    int32     `json:"members,omitempty"`
 	Cut        bool      `json:"cut,omitempty"`
 	Error      string    `json:"error,omitempty"`
-	Note       string    `json:"note,omitempty" jsonschema:"what became of a request to cancel it"`
+	Note       string    `json:"note,omitempty" jsonschema:"of a request to cancel it, or of the failure"`
+	Activity   string    `json:"activity,omitempty" jsonschema:"type of the activity, if the name is that of a call"`
+	Operation  string    `json:"operation,omitempty" jsonschema:"of an agent: chat, execute_tool or handoff"`
+	Agent      string    `json:"agent,omitempty"`
+	Model      string    `json:"model,omitempty"`
+	Tool       string    `json:"tool,omitempty"`
+	PausedMS   float64   `json:"paused_ms,omitempty" jsonschema:"waits between the attempts that the span holds"`
 	EventID    int64     `json:"event_id"`
 	LastID     int64     `json:"last_event_id"`
 }
+
+// TotalsLine holds the times of the calls of a run's agents, after its spans.
+type TotalsLine struct{ *histories.Totals }
 
 type EventLine struct {
 	EventID   int64     `json:"event_id"`
@@ -93,6 +102,9 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 	match, err := f.Compile()
 	if err != nil {
 		return cli.UsageError("%v", err)
+	}
+	if path, _, err := cli.SplitHistoryName(id); err != nil || cli.IsHistoryFile(path) {
+		return timelineOfFile(a, ctx, id, f, match)
 	}
 	e, exec, err := cli.OpenRun(a, ctx, id, f.runID)
 	if err != nil {
@@ -118,6 +130,27 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 		return err
 	}
 	return cmp.Or(out.Flush(), putSpans(a, l, match))
+}
+
+// timelineOfFile shows the timeline of an exported history.
+func timelineOfFile(
+	a *cli.App, ctx context.Context, id string, f timelineFlags, match *histories.EventMatcher,
+) error {
+	h, err := cli.HistoryOf(a, ctx, id, f.runID)
+	if err != nil {
+		return err
+	}
+	if f.last > 0 {
+		h.Events = h.Events[max(len(h.Events)-f.last, 0):]
+	}
+	l := histories.NewEventLog("", cli.RunIDOf(h.Events), h.Events, time.Now())
+	out := cli.NewLines(a)
+	if f.events {
+		err = putEvents(a, out, l, 0, match)
+	} else {
+		err = putSpans(a, l, match)
+	}
+	return cmp.Or(err, h.ReadErr)
 }
 
 func putEvents(
@@ -180,14 +213,15 @@ const otherCells = 16
 // fitSpans returns the columns for a terminal of a width, or for 0 those of another output.
 func fitSpans(width int, spans []histories.Span) spanColumns {
 	c, failures := spanColumns{36, 10, 48, math.MaxInt}, false
-	for _, s := range spans {
+	for i, s := range spans {
+		c.name = max(c.name, min(text.Width(spanName(&spans[i])), maxSpanName))
 		c.state = max(c.state, len(s.State.String()))
 		failures = failures || s.Error != "" || s.Note != ""
 	}
 	if width == 0 {
 		return c
 	}
-	c.name = min(c.name, width/3)
+	c.name = min(c.name, width*2/5)
 	rest := max(width-c.name-c.state-otherCells, 2)
 	if c.bar = min(c.bar, rest); failures {
 		c.bar = min(c.bar, rest/2)
@@ -216,14 +250,38 @@ func putSpans(a *cli.App, l *histories.EventLog, match *histories.EventMatcher) 
 			lines = append(lines, spanText(s, cells, now, columns, styles))
 			continue
 		}
-		out.Put(SpanLine{
+		line := SpanLine{
 			Index: i, Parent: s.Parent, Depth: s.Depth, Kind: s.Kind.String(), Name: s.Name,
 			State: s.State.String(), Start: nanoTime(s.Start), Run: nanoTime(s.Run), End: nanoTime(s.End),
 			WaitMS: cluster.Millis(s.Waited(now)), DurationMS: cluster.Millis(s.Ran(now)), Attempt: s.Attempt,
 			Members: s.Members, Cut: s.Cut, Error: s.Error, Note: s.Note, EventID: s.Event, LastID: s.Last,
-		})
+			Activity: s.Activity, PausedMS: float64(s.Paused) / float64(time.Millisecond),
+		}
+		if c := s.Agent; c != nil {
+			line.Operation, line.Agent, line.Model, line.Tool = string(c.Operation), c.Agent, c.Model, c.Tool
+		}
+		out.Put(line)
+	}
+	if t := histories.TotalsOf(l.Spans, now); t != nil && match.All() {
+		if a.JSON {
+			out.Put(TotalsLine{t})
+		} else {
+			lines = append(lines, cli.SafeText(t.Text(text.Duration, " · ")))
+		}
 	}
 	return cmp.Or(a.Print(lines, paint), out.Flush())
+}
+
+// maxSpanName bounds the column of names, in cells.
+const maxSpanName = 60
+
+// spanName returns the name of a span at its place in the tree.
+func spanName(s *histories.Span) string {
+	name := strings.Repeat("  ", int(s.Depth)) + cli.SafeText(s.Name)
+	if s.Attempt > 1 && s.Kind == histories.SpanActivity {
+		name += " (" + ace.Count(s.Attempt, "attempt") + ")"
+	}
+	return name
 }
 
 // spanText returns the painted line of a span.
@@ -233,10 +291,6 @@ func spanText(
 	var bar strings.Builder
 	for _, c := range cells {
 		bar.WriteByte(" .%##x*!"[c])
-	}
-	name := strings.Repeat("  ", int(s.Depth)) + cli.SafeText(s.Name)
-	if s.Attempt > 1 && s.Kind == histories.SpanActivity {
-		name += " (" + ace.Count(s.Attempt, "attempt") + ")"
 	}
 	ink := styles.Success
 	switch {
@@ -250,9 +304,9 @@ func spanText(
 		ink = styles.Muted
 	}
 	state, note := text.Fit(s.State.String(), columns.state, ""), widget.If(s.Error != "", styles.Error, ink)
-	return fmt.Sprintf("%s  %s %9s |%s| %s", text.Fit(name, columns.name, "~"), ink.Paint(state),
+	return fmt.Sprintf("%s  %s %9s |%s| %s", text.Fit(text.Middle(spanName(s), columns.name, "~"), columns.name, "~"), ink.Paint(state),
 		text.Duration(s.Ran(now)), ink.Paint(bar.String()),
-		note.Paint(text.Cut(cli.SafeText(cmp.Or(s.Error, s.Note)), columns.failure, "~")))
+		note.Paint(text.Cut(cli.SafeText(cluster.Join(s.Error, s.Note)), columns.failure, "~")))
 }
 
 // nanoTime returns a Unix time in nanoseconds as a time; 0 is the zero time.

@@ -164,9 +164,17 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 		ace.Count(t.PhaseRuns, "run"), t.PhaseSampled, t.PhaseUnknown)
 	for _, p := range t.Phases {
 		fmt.Fprintf(w, "  %s\t%s\tp50 %.1f ms\tp95 %.1f ms\tmax %.1f ms\n",
-			cli.SafeText(p.Phase), ace.Count(p.Runs, "run"), p.P50, p.P95, p.Max)
+			cli.SafeText(p.Phase), runsAndCalls(p), p.P50, p.P95, p.Max)
 	}
 	return w.Flush()
+}
+
+// runsAndCalls returns the number of runs of a phase, and of calls if a run has several.
+func runsAndCalls(p triagesource.PhaseStat) string {
+	if p.Calls > p.Runs {
+		return ace.Count(p.Runs, "run") + ", " + ace.Count(p.Calls, "call")
+	}
+	return ace.Count(p.Runs, "run")
 }
 
 func nameOf(r runs.Run) string {
