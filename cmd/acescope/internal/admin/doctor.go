@@ -17,6 +17,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/agents/observe/spool"
 	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
@@ -334,4 +335,36 @@ func (x *examination) checkBlueprints(ctx context.Context) {
 		return
 	}
 	x.report("blueprints", cluster.OK, "%d usable, in %s", good, strings.Join(existing, ", "))
+}
+
+// healthDeps returns what the readers of the health need.
+func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
+	dir, _ := a.DataDir() // the connection exists, so there is a data directory
+	return cluster.Deps{
+		Client: e.Client, Namespace: e.Namespace(), TaskQueue: e.TaskQueue, Playbooks: e.Books,
+		Prompts: e.Prompts, DataDir: dir, Mirror: engine.LogMirror(e),
+		Transcripts: engine.TranscriptMirror(e), Spool: spool.Dir(os.Getenv), Artifact: e.Artifacts.Get,
+		Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
+		Store: func(ctx context.Context) (string, error) { return engine.CheckStore(ctx, e) },
+	}
+}
+
+// host returns a function that describes the host of the server, which changes at a takeover.
+func host(e *engine.Engine, dir string) func() cluster.Host {
+	return func() cluster.Host {
+		h := cluster.Host{Worker: e.Serves()}
+		n := e.Node()
+		if n == nil {
+			return h
+		}
+		ep := n.Endpoint()
+		h.PID, h.Version, h.Started, h.DataDir, h.Lost = ep.PID, ep.Version, ep.Started, dir, ep.Lost(dir)
+		h.Clock = ep.Clock.Warning()
+		free, err := e.Free()
+		if err != nil {
+			h.FreeErr = err.Error()
+		}
+		h.Free = free
+		return h
+	}
 }
