@@ -79,10 +79,7 @@ func config(a *cli.App, ctx context.Context) error {
 		Filters:  append([]runs.SavedFilter{}, a.Settings.File.Filters...),
 		Warnings: append([]string{}, a.Settings.Warnings...),
 	}
-	if a.JSON {
-		return cli.NewLines(a).Write(c)
-	}
-	return printConfig(a, c)
+	return cli.Show(a, c, func() error { return printConfig(a, c) })
 }
 
 func printConfig(a *cli.App, c configLine) error {

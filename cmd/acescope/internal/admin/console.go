@@ -65,10 +65,7 @@ func openConsole(a *cli.App, ctx context.Context, begin func(context.Context, *e
 	screen := screenOptions{source: source(a, dir), views: link.options(), frames: link.frames}
 	work := func(ctx context.Context, p *tea.Program) { link.run(ctx, p, begin) }
 	err = runConsole(a, ctx, feeds, screen, work)
-	if link.err != nil {
-		return link.err
-	}
-	return err
+	return cmp.Or(link.err, err)
 }
 
 // screenOptions are the differences between consoles.

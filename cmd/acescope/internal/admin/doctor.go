@@ -18,6 +18,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/spool"
+	"acescope/engine/tasks/blueprint"
 	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
@@ -275,43 +276,35 @@ func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, health
 	ctx, cancel := context.WithTimeout(ctx, dispatcherTimeout)
 	defer cancel()
 	view, err := e.Runners(ctx, runner.ViewOptions{})
-	if errors.Is(err, engine.ErrEncoded) {
-		x.report("runners", cluster.Info, "unknown: %v", err)
-		return
-	}
-	if err != nil && health.Starting() {
-		x.report("runners", cluster.Info, "the dispatcher does not answer yet; the host has just started")
-		return
-	}
-	if err != nil && health.OpenRuns == 0 && e.Mode() == engine.Cluster {
-		x.report("runners", cluster.Info, "unknown: no worker answers for the dispatcher, and no run is open")
-		return
-	}
-	if err != nil {
-		x.report("runners", cluster.Error,
-			"the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
-		return
-	}
 	count := map[runner.Status]int{}
 	for _, r := range view.Runners {
 		count[r.Status]++
 	}
-	if len(view.Runners) == 0 {
+	switch {
+	case errors.Is(err, engine.ErrEncoded):
+		x.report("runners", cluster.Info, "unknown: %v", err)
+	case err != nil && health.Starting():
+		x.report("runners", cluster.Info, "the dispatcher does not answer yet; the host has just started")
+	case err != nil && health.OpenRuns == 0 && e.Mode() == engine.Cluster:
+		x.report("runners", cluster.Info, "unknown: no worker answers for the dispatcher, and no run is open")
+	case err != nil:
+		x.report("runners", cluster.Error,
+			"the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
+	case len(view.Runners) == 0:
 		x.report("runners", cluster.Info, "no runner is registered; start one with \"acescope runner start\"")
-		return
+	default:
+		x.report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner",
+			count[runner.Online], count[runner.Stale], count[runner.Draining], ace.Count(view.Waiting, "run"))
 	}
-	x.report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner",
-		count[runner.Online], count[runner.Stale], count[runner.Draining], ace.Count(view.Waiting, "run"))
 }
 
 // checkBlueprints reports the directories of blueprints, and each blueprint that cannot be used.
 func (x *examination) checkBlueprints(ctx context.Context) {
 	l, err := x.app.Library()
-	if err != nil {
-		x.report("blueprints", cluster.Error, "%s", cli.OneLine(err))
-		return
+	var entries []blueprint.Entry
+	if err == nil {
+		entries, err = l.Entries(ctx)
 	}
-	entries, err := l.Entries(ctx)
 	if err != nil {
 		x.report("blueprints", cluster.Error, "%s", cli.OneLine(err))
 		return

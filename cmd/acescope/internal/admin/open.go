@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,10 +156,7 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 	screen := screenOptions{source: "file " + full, views: console.Options{Refuse: c.refuse},
 		frames: c.frames}
 	err = runConsole(a, ctx, c.feeds, screen, c.run)
-	if c.err != nil {
-		return c.err
-	}
-	return err
+	return cmp.Or(c.err, err)
 }
 
 func (c *fileConsole) run(ctx context.Context, p *tea.Program) {

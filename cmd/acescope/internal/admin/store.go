@@ -36,17 +36,15 @@ func storeShowCommand(a *cli.App) *cobra.Command {
 		Long: "Shows the store that the machines of a cluster share, which is registered in the namespace, or the data\n" +
 			"directory of the embedded server.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := a.OpenReadOnly(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return storeShow(a, cmd.Context(), e)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return storeShow(a, cmd.Context()) },
 	}
 }
 
-func storeShow(a *cli.App, ctx context.Context, e *engine.Engine) error {
+func storeShow(a *cli.App, ctx context.Context) error {
+	e, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return err
+	}
 	u, err := engine.UseOfStore(ctx, e)
 	if err != nil {
 		return err
@@ -100,15 +98,6 @@ func storeImportCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// importPrompts copies the phase prompts of a data directory, whose artifacts are copied.
-func importPrompts(ctx context.Context, e *engine.Engine, dir string) (versions int, err error) {
-	from, err := prompts.OpenDirReadOnly(ctx, dir, nil)
-	if err != nil {
-		return 0, err
-	}
-	return e.Prompts.Import(ctx, from)
-}
-
 func storeImport(a *cli.App, ctx context.Context, dir string) error {
 	books := filepath.Join(dir, "playbooks")
 	if !cli.IsDir(books) {
@@ -153,7 +142,11 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 			line.Branches++
 		}
 	}
-	if line.Prompts, err = importPrompts(ctx, e, dir); failed(err) {
+	texts, err := prompts.OpenDirReadOnly(ctx, dir, nil)
+	if err == nil {
+		line.Prompts, err = e.Prompts.Import(ctx, texts)
+	}
+	if failed(err) {
 		return err
 	}
 	err = cli.Report(a, line, "copied %s (%s) and %s with %s", ace.Count(line.Artifacts, "artifact"),

@@ -42,12 +42,11 @@ func VersionCommand(a *cli.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := versions()
-			if a.JSON {
-				return cli.NewLines(a).Write(v)
-			}
-			_, err := fmt.Fprintf(a.Out, "acescope %s (%s, %s)\nTemporal server %s, SDK %s\n",
-				v.Version, v.Go, v.Platform, v.Server, v.SDK)
-			return err
+			return cli.Show(a, v, func() error {
+				_, err := fmt.Fprintf(a.Out, "acescope %s (%s, %s)\nTemporal server %s, SDK %s\n",
+					v.Version, v.Go, v.Platform, v.Server, v.SDK)
+				return err
+			})
 		},
 	}
 }

@@ -53,17 +53,17 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.Var(checkedValue{kind: "string", get: func() string { return join(by) }, set: func(s string) error {
+	fs.Var(checkedValue{kind: "string", get: func() string { return cli.Join(by) }, set: func(s string) error {
 		by = nil
 		for name := range strings.SplitSeq(s, ",") {
 			if !slices.Contains(transcripts.Bys(), transcripts.By(name)) ||
 				slices.Contains(by, transcripts.By(name)) {
-				return fmt.Errorf("must be some of %s, each once", join(transcripts.Bys()))
+				return fmt.Errorf("must be some of %s, each once", cli.Join(transcripts.Bys()))
 			}
 			by = append(by, transcripts.By(name))
 		}
 		return nil
-	}}, "by", "what a row stands for, one or several with commas: "+join(transcripts.Bys()))
+	}}, "by", "what a row stands for, one or several with commas: "+cli.Join(transcripts.Bys()))
 	day := func(p *string, name, usage string) {
 		fs.Var(checkedValue{kind: "day", get: func() string { return *p }, set: func(s string) (err error) {
 			*p, err = parseDay(s, time.Now())
@@ -77,7 +77,7 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 		"first day: today, yesterday, a date such as 2026-11-22, or how long ago, such as 2w, 7d or 36h")
 	day(&q.Until, "until", "last day, likewise")
 	agents := append(agentcli.CLIs(), costs.Agent)
-	choiceVar(fs, &agent, "agent", agents, "only this agent, acescope for runs: "+join(agents))
+	choiceVar(fs, &agent, "agent", agents, "only this agent, acescope for runs: "+cli.Join(agents))
 	fs.StringVar(&q.Project, "project", "",
 		"only sessions whose directory, experiment or flow contains this text")
 	fs.BoolVar(&noRuns, "no-runs", false, "leave out runs, which are read from a server")
@@ -127,7 +127,7 @@ type CostLine struct {
 
 func newCostLine(c transcripts.Cost, by []transcripts.By, zone string) CostLine {
 	l := CostLine{
-		By: strings.ReplaceAll(join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens,
+		By: strings.ReplaceAll(cli.Join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens,
 		Unpriced: c.Unpriced, UnpricedModels: c.UnpricedModels, Models: c.Models, Sessions: c.Sessions,
 		First: c.First, Last: c.Last, TimeZone: zone,
 	}
@@ -227,7 +227,7 @@ func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total 
 	}
 	total.Keys = make([]string, len(by))
 	total.Keys[0] = "total"
-	header := strings.ToUpper(strings.ReplaceAll(join(by), ", ", "\t")) +
+	header := strings.ToUpper(strings.ReplaceAll(cli.Join(by), ", ", "\t")) +
 		"\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITE\tCOST\tSESSIONS+RUNS"
 	if total.Unpriced > 0 {
 		header += "\tUNPRICED"

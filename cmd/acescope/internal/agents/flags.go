@@ -85,19 +85,11 @@ func choiceVar[T ~string](fs *pflag.FlagSet, p *T, name string, choices []T, usa
 	fs.Var(checkedValue{kind: "string", choices: words, get: func() string { return string(*p) },
 		set: func(s string) error {
 			if !slices.Contains(choices, T(s)) {
-				return fmt.Errorf("must be one of %s", join(choices))
+				return fmt.Errorf("must be one of %s", cli.Join(choices))
 			}
 			*p = T(s)
 			return nil
 		}}, name, usage)
-}
-
-func join[T ~string](list []T) string {
-	var words []string
-	for _, s := range list {
-		words = append(words, string(s))
-	}
-	return strings.Join(words, ", ")
 }
 
 // nameVar adds a flag for the name of a blueprint or the id of a run, session or runner. The default is *p.

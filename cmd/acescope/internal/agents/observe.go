@@ -315,10 +315,7 @@ func observeStatusCommand(a *cli.App) *cobra.Command {
 					}
 				}
 			}
-			if a.JSON {
-				return cli.NewLines(a).Write(line)
-			}
-			return line.details().print(a.Out)
+			return cli.Show(a, line, func() error { return line.details().print(a.Out) })
 		},
 	}
 	cmd.Flags().StringVar(&project, "project", project, "directory of a project whose settings are shown too")

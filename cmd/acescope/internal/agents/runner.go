@@ -190,10 +190,7 @@ func showRunner(a *cli.App, ctx context.Context, id string) error {
 			return err
 		}
 		l := newRunnerLine(id, info, view)
-		if a.JSON {
-			return cli.NewLines(a).Write(l)
-		}
-		return runnerDetails(l, time.Now()).print(a.Out)
+		return cli.Show(a, l, func() error { return runnerDetails(l, time.Now()).print(a.Out) })
 	})
 }
 

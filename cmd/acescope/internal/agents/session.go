@@ -369,13 +369,12 @@ func newSessionLine(r sessions.Row, now time.Time) SessionLine {
 // writeSession writes a session without its conversation.
 func writeSession(a *cli.App, r sessions.Row) error {
 	now := time.Now()
-	switch {
-	case a.JSON:
-		return cli.NewLines(a).Write(newSessionLine(r, now))
-	case r.Engine != nil:
-		return PrintSession(a.Out, r, now)
-	}
-	return transcriptDetails(r, now).print(a.Out)
+	return cli.Show(a, newSessionLine(r, now), func() error {
+		if r.Engine != nil {
+			return PrintSession(a.Out, r, now)
+		}
+		return transcriptDetails(r, now).print(a.Out)
+	})
 }
 
 func PrintSession(to io.Writer, r sessions.Row, now time.Time) error {

@@ -210,9 +210,7 @@ acescope session approve s-1 toolu_01 --deny --reason 'not in this directory'`,
 			if f.reason != "" && !f.allow && !f.deny {
 				return cli.UsageError("--reason needs --allow or --deny")
 			}
-			if len(args) == 2 {
-				f.call = args[1]
-			}
+			f.call = cli.Arg(args, 1)
 			return approve(a, cmd.Context(), args[0], f)
 		},
 	}

@@ -314,19 +314,12 @@ func diffExperiments(a *cli.App, ctx context.Context, e *engine.Engine, sides [2
 
 // writeComparison writes a comparison and, unless stat is set, its flips.
 func writeComparison(a *cli.App, c *experiments.Comparison, stat bool) error {
-	if a.JSON {
-		if err := cli.NewLines(a).Write(learning.ComparisonOf(c)); err != nil {
-			return err
-		}
-	} else {
+	err := cli.Show(a, learning.ComparisonOf(c), func() error {
 		width, styles, paint := a.Canvas()
-		lines := append(learning.ComparisonText(c, width, styles), "", learning.FlipCounts(c))
-		if err := a.Print(lines, paint); err != nil {
-			return err
-		}
-	}
-	if stat {
-		return nil
+		return a.Print(append(learning.ComparisonText(c, width, styles), "", learning.FlipCounts(c)), paint)
+	})
+	if err != nil || stat {
+		return err
 	}
 	flips := cli.Mapped(learning.FlipsOf(c, false), func(p experiments.Pair) DiffFlip {
 		a, b := p.A.TaskID, p.B.TaskID

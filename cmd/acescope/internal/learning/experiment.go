@@ -129,21 +129,16 @@ func experimentShowCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.tasks, "tasks", false,
 		"also write each closed task, in the order in which they closed")
-	cmd.Flags().StringVar((*string)(&f.metric), "metric", string(f.metric), "metric to plot: "+metricNames())
+	cmd.Flags().StringVar((*string)(&f.metric), "metric", string(f.metric), "metric to plot: "+cli.Join(experiments.Metrics()))
 	cmd.Flags().IntVar(&f.window, "window", experiments.DefaultWindow,
 		"number of last tasks in a rolling rate, 0 for all")
 	cmd.Flags().BoolVar(&f.byTime, "time", false, "plot over time instead of over tasks")
 	return cmd
 }
 
-func metricNames() string {
-	names := fmt.Sprint(experiments.Metrics())
-	return strings.ReplaceAll(strings.Trim(names, "[]"), " ", ", ")
-}
-
 func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) error {
 	if !slices.Contains(experiments.Metrics(), f.metric) {
-		return cli.UsageError("--metric %q: must be one of %s", f.metric, metricNames())
+		return cli.UsageError("--metric %q: must be one of %s", f.metric, cli.Join(experiments.Metrics()))
 	}
 	if f.window < 0 {
 		return cli.UsageError("--window %d: must be 0 or more", f.window)
@@ -160,15 +155,13 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 		return groupShow(a, group, f)
 	}
 	baseline := readBaseline(ctx, e.Artifacts, &s.Input)
-	if a.JSON {
-		line := seriesLine(s)
-		line.Baseline = baseline
-		err = cli.NewLines(a).Write(line)
-	} else {
+	line := seriesLine(s)
+	line.Baseline = baseline
+	err = cli.Show(a, line, func() error {
 		width, styles, paint := a.Canvas()
 		plot := plotOf([]*experiments.Series{s}, f).Draw(width, plotLines, styles)
-		err = a.Print(slices.Concat(seriesText(s, baseline, styles.Glyphs), []string{""}, plot), paint)
-	}
+		return a.Print(slices.Concat(seriesText(s, baseline, styles.Glyphs), []string{""}, plot), paint)
+	})
 	if err != nil || !f.tasks {
 		return err
 	}
@@ -317,12 +310,7 @@ func experimentCompare(a *cli.App, ctx context.Context, first, second string, al
 		return groupCompare(a, asGroup(both[0], groups[0]), asGroup(both[1], groups[1]))
 	}
 	c := experiments.Compare(both[0], both[1])
-	if a.JSON {
-		err = cli.NewLines(a).Write(ComparisonOf(c))
-	} else {
-		err = printComparison(a, c)
-	}
-	if err != nil {
+	if err := cli.Show(a, ComparisonOf(c), func() error { return printComparison(a, c) }); err != nil {
 		return err
 	}
 	return cli.WriteRows(a, slices.Values(FlipsOf(c, all)), "", func(l experiments.Pair) []any {

@@ -39,16 +39,13 @@ type PlaybookImportLine struct {
 
 type importFlags struct {
 	branch string
-	order  string
+	order  series.Order
 	dryRun bool
 }
 
 func ImportCommand(a *cli.App) *cobra.Command {
 	var f importFlags
-	var orders []string
-	for _, o := range series.Orders() {
-		orders = append(orders, string(o))
-	}
+	orders := series.Orders()
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Import run folders, series of snapshots and playbooks of other programs as a branch",
@@ -66,21 +63,21 @@ func ImportCommand(a *cli.App) *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(orders, f.order) {
-				return cli.UsageError("--order %q: must be one of %s", f.order, strings.Join(orders, ", "))
+				return cli.UsageError("--order %q: must be one of %s", f.order, cli.Join(orders))
 			}
 			return importSeries(a, cmd.Context(), args, f)
 		},
 	}
 	cmd.Flags().StringVar(&f.branch, "branch", "",
 		"name of the branch (default: the name of the folder or files)")
-	cmd.Flags().StringVar(&f.order, "order", orders[0], "order of snapshots: "+strings.Join(orders, ", ")+
+	cmd.Flags().StringVar((*string)(&f.order), "order", string(orders[0]), "order of snapshots: "+cli.Join(orders)+
 		"; auto is by the numbers in the names if they tell it, otherwise by time")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be imported and change nothing")
 	return cmd
 }
 
 func importSeries(a *cli.App, ctx context.Context, paths []string, f importFlags) error {
-	r, err := series.Read(paths, series.Order(f.order))
+	r, err := series.Read(paths, f.order)
 	switch {
 	case errors.Is(err, series.ErrInput):
 		return cli.UsageError("%w", err)

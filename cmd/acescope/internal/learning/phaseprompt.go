@@ -162,13 +162,10 @@ func promptDiff(a *cli.App, ctx context.Context, s *prompts.Store, names []strin
 	}
 	line := PhasePromptDiff{title[0], title[1], of[0].SHA256, of[1].SHA256,
 		udiff.Unified(title[0], title[1], of[0].Text, of[1].Text)}
-	text := cmp.Or(strings.TrimSuffix(line.Diff, "\n"), "The prompts are equal.")
-	var err error
-	if a.JSON {
-		err = cli.NewLines(a).Write(line)
-	} else {
-		_, err = fmt.Fprintln(a.Out, text)
-	}
+	err := cli.Show(a, line, func() error {
+		_, err := fmt.Fprintln(a.Out, cmp.Or(strings.TrimSuffix(line.Diff, "\n"), "The prompts are equal."))
+		return err
+	})
 	if err != nil || line.Diff == "" {
 		return err
 	}

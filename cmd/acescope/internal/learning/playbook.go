@@ -32,14 +32,6 @@ func PlaybookCommand(a *cli.App) *cobra.Command {
 		healthCommand(a), runs.AblateCommand(a), runs.EffectsCommand(a), runs.PruneCommand(a))
 }
 
-// optional returns the only argument, "" if it is missing.
-func optional(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
-
 func branchesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:        "branches",
@@ -71,7 +63,7 @@ func logCommand(a *cli.App) *cobra.Command {
 			"acescope playbook log --json | jq -r 'select(.removed > 0) | [.seq, .task_id, .rationale] | @tsv'",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return playbookLog(a, cmd.Context(), optional(args), limit)
+			return playbookLog(a, cmd.Context(), cli.Arg(args, 0), limit)
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of versions (default all)")
@@ -140,7 +132,7 @@ func showCommand(a *cli.App) *cobra.Command {
 			"acescope playbook show other.json --format text",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return playbookShow(a, cmd.Context(), optional(args), format)
+			return playbookShow(a, cmd.Context(), cli.Arg(args, 0), format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "",
@@ -310,7 +302,7 @@ func healthCommand(a *cli.App) *cobra.Command {
 			"acescope playbook health best.txt --json | jq 'select(.severity == \"error\")'",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return playbookHealth(a, cmd.Context(), optional(args), accuracy)
+			return playbookHealth(a, cmd.Context(), cli.Arg(args, 0), accuracy)
 		},
 	}
 	cmd.Flags().BoolVar(&accuracy, "accuracy", false,

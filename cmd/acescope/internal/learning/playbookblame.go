@@ -29,7 +29,7 @@ func blameCommand(a *cli.App) *cobra.Command {
 			"acescope playbook blame finance-1 --json | jq -r '[.bullet.id, .added.task_id] | @tsv'",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return playbookBlame(a, cmd.Context(), optional(args), bullet, events)
+			return playbookBlame(a, cmd.Context(), cli.Arg(args, 0), bullet, events)
 		},
 	}
 	cmd.Flags().StringVar(&bullet, "bullet", "", "only this bullet, with all its changes")

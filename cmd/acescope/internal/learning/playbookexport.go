@@ -66,14 +66,10 @@ func exportCommand(a *cli.App) *cobra.Command {
 			"acescope playbook export finance-1 AGENTS.md --to agents-md --budget 2000",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path := ""
-			if len(args) == 2 {
-				path = args[1]
-			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return exportPlaybook(a, cmd.Context(), args[0], path, f)
+			return exportPlaybook(a, cmd.Context(), args[0], cli.Arg(args, 1), f)
 		},
 	}
 	cmd.Flags().StringVar(&f.to, "to", exportTargets[0], "form: "+strings.Join(exportTargets, ", "))

@@ -64,10 +64,7 @@ func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 	if err != nil {
 		return cli.QueryError(o.Query, err)
 	}
-	if a.JSON {
-		return cli.NewLines(a).Write(triageLine(t))
-	}
-	return printTriage(a.Out, t)
+	return cli.Show(a, triageLine(t), func() error { return printTriage(a.Out, t) })
 }
 
 type TriageLine struct {
