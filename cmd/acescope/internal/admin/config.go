@@ -16,27 +16,27 @@ import (
 )
 
 type configLine struct {
-	Paths     cli.Paths          `json:"paths"`
-	Settings  []cli.SettingLine  `json:"settings"`
-	Filters   []runs.SavedFilter `json:"filters"`
-	Warnings  []string           `json:"warnings"`
-	Providers []cli.ProviderLine `json:"providers"`
-	Graders   []cli.GraderLine   `json:"graders"`
+	Paths     cli.Paths          `json:"paths" jsonschema:"paths"`
+	Settings  []cli.SettingLine  `json:"settings" jsonschema:"settings"`
+	Filters   []runs.SavedFilter `json:"filters" jsonschema:"saved filters"`
+	Warnings  []string           `json:"warnings" jsonschema:"what is wrong with the configuration"`
+	Providers []cli.ProviderLine `json:"providers" jsonschema:"providers"`
+	Graders   []cli.GraderLine   `json:"graders" jsonschema:"programs that grade answers"`
 }
 
 type themeLine struct {
 	Name   string `json:"name"`
-	Base   string `json:"base,omitempty"`
+	Base   string `json:"base,omitempty" jsonschema:"theme that it extends"`
 	Source string `json:"source"`
-	Active bool   `json:"active"`
+	Active bool   `json:"active" jsonschema:"whether it is used"`
 }
 
 // keyLine is an action of the console with its keys.
 type keyLine struct {
 	Group       string   `json:"group"`
-	Action      string   `json:"action"`
-	Keys        []string `json:"keys"`
-	Description string   `json:"description"`
+	Action      string   `json:"action" jsonschema:"action"`
+	Keys        []string `json:"keys" jsonschema:"keys, maybe none"`
+	Description string   `json:"description" jsonschema:"meaning"`
 	Mutates     bool     `json:"mutates,omitempty"`
 }
 

@@ -49,7 +49,7 @@ type ServeLine struct {
 	Mode      engine.Mode       `json:"mode"`
 	Address   string            `json:"address"`
 	Namespace string            `json:"namespace"`
-	TaskQueue string            `json:"task_queue"`
+	TaskQueue string            `json:"task_queue" jsonschema:"task queue whose runs it executes"`
 	DataDir   string            `json:"data_dir"`
 	Store     string            `json:"store,omitempty"`
 	UI        string            `json:"ui_url,omitempty"`

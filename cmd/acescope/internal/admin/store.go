@@ -73,9 +73,9 @@ func countText(c garbage.Count) string {
 
 // ImportLine says what was copied from a data directory.
 type ImportLine struct {
-	Directory string `json:"directory"`
-	Artifacts int    `json:"artifacts"`
-	Bytes     int64  `json:"bytes"` // of the artifacts
+	Directory string `json:"directory" jsonschema:"data directory"`
+	Artifacts int    `json:"artifacts" jsonschema:"copied artifacts, with those that the store had"`
+	Bytes     int64  `json:"bytes" jsonschema:"bytes of these artifacts"` // of the artifacts
 	Branches  int    `json:"branches"`
 	Versions  int    `json:"versions"`  // of the branches that the store lacked
 	Playbooks int    `json:"playbooks"` // whole playbooks that the store lacked, also those on no branch
@@ -160,13 +160,13 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 
 // GarbageLine is an object that nothing refers to.
 type GarbageLine struct {
-	Key     string `json:"key"`
-	Bytes   int64  `json:"bytes"`
-	Deleted bool   `json:"deleted"` // false in a dry run
+	Key     string `json:"key" jsonschema:"key of the object in the store"`
+	Bytes   int64  `json:"bytes" jsonschema:"bytes of the object"`
+	Deleted bool   `json:"deleted" jsonschema:"it was deleted; false in a dry run"` // false in a dry run
 }
 
 type GarbageEnd struct {
-	DryRun bool `json:"dry_run"`
+	DryRun bool `json:"dry_run" jsonschema:"nothing was deleted"`
 	garbage.Report
 }
 

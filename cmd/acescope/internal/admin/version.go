@@ -11,11 +11,11 @@ import (
 )
 
 type versionLine struct {
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-	Server   string `json:"temporal_server"`
-	SDK      string `json:"temporal_sdk"`
+	Version  string `json:"version" jsonschema:"version of acescope"`
+	Go       string `json:"go" jsonschema:"Go version"`
+	Platform string `json:"platform" jsonschema:"operating system and architecture"`
+	Server   string `json:"temporal_server" jsonschema:"version of the Temporal server"`
+	SDK      string `json:"temporal_sdk" jsonschema:"version of the Temporal SDK"`
 }
 
 func versions() versionLine {

@@ -30,7 +30,7 @@ func WebCommand(a *cli.App) *cobra.Command {
 }
 
 type WebLine struct {
-	URL        string `json:"url"`
+	URL        string `json:"url" jsonschema:"link; that of acescope's own Web UI works once, for 10 minutes"`
 	WorkflowID string `json:"workflow_id,omitempty"`
 	RunID      string `json:"run_id,omitempty"`
 }

@@ -43,10 +43,10 @@ type BlueprintLine struct {
 // BlueprintDetail is a blueprint as a run carries it.
 type BlueprintDetail struct {
 	Name       string                `json:"name"`
-	Path       string                `json:"path"`
-	Blueprint  run.Blueprint         `json:"blueprint"`
-	Parameters []blueprint.Parameter `json:"parameters"`
-	Notes      []blueprint.Problem   `json:"notes,omitempty"`
+	Path       string                `json:"path" jsonschema:"directory"`
+	Blueprint  run.Blueprint         `json:"blueprint" jsonschema:"blueprint, as a run carries it"`
+	Parameters []blueprint.Parameter `json:"parameters" jsonschema:"parameters that the schema names"`
+	Notes      []blueprint.Problem   `json:"notes,omitempty" jsonschema:"what works but may not be meant"`
 }
 
 func blueprintListCommand(a *cli.App) *cobra.Command {
@@ -186,8 +186,8 @@ func blueprintDetails(b blueprint.Blueprint) (d details) {
 
 type BlueprintNew struct {
 	Name  string   `json:"name"`
-	Path  string   `json:"path"`
-	Files []string `json:"files"`
+	Path  string   `json:"path" jsonschema:"directory"`
+	Files []string `json:"files" jsonschema:"files that were written"`
 }
 
 func blueprintNewCommand(a *cli.App) *cobra.Command {
@@ -233,11 +233,11 @@ func newBlueprint(a *cli.App, name string, kind run.BlueprintType, strategy run.
 
 type BlueprintCheck struct {
 	Name       string              `json:"name"`
-	Path       string              `json:"path"`
-	OK         bool                `json:"ok"`
-	Problems   []blueprint.Problem `json:"problems"`
+	Path       string              `json:"path" jsonschema:"directory"`
+	OK         bool                `json:"ok" jsonschema:"whether it can be used"`
+	Problems   []blueprint.Problem `json:"problems" jsonschema:"what is wrong"`
 	More       int                 `json:"more,omitempty"` // number of further problems
-	Notes      []blueprint.Problem `json:"notes,omitempty"`
+	Notes      []blueprint.Problem `json:"notes,omitempty" jsonschema:"what works but may not be meant"`
 	ShadowedBy string              `json:"shadowed_by,omitempty"`
 }
 

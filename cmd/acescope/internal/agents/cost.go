@@ -111,18 +111,18 @@ func parseDay(s string, now time.Time) (string, error) {
 type CostLine struct {
 	By   string                    `json:"by"`
 	Key  string                    `json:"key"`
-	Keys map[transcripts.By]string `json:"keys,omitempty"`
+	Keys map[transcripts.By]string `json:"keys,omitempty" jsonschema:"the keys by unit, if there are several"`
 	Name string                    `json:"name,omitempty"`
 	// CostUSD is nil if no price is known.
 	CostUSD        *float64          `json:"cost_usd,omitempty"`
-	Tokens         transcript.Tokens `json:"tokens"`
+	Tokens         transcript.Tokens `json:"tokens" jsonschema:"tokens"`
 	Unpriced       int64             `json:"unpriced_tokens,omitempty"`
-	UnpricedModels []string          `json:"unpriced_models,omitempty"`
-	Models         []string          `json:"models,omitempty"`
-	Sessions       int               `json:"sessions"`
-	First          string            `json:"first_day,omitempty"`
-	Last           string            `json:"last_day,omitempty"`
-	TimeZone       string            `json:"time_zone"`
+	UnpricedModels []string          `json:"unpriced_models,omitempty" jsonschema:"models of these tokens"`
+	Models         []string          `json:"models,omitempty" jsonschema:"names of the models"`
+	Sessions       int               `json:"sessions" jsonschema:"sessions and runs with usage"`
+	First          string            `json:"first_day,omitempty" jsonschema:"first day with usage"`
+	Last           string            `json:"last_day,omitempty" jsonschema:"last day with usage"`
+	TimeZone       string            `json:"time_zone" jsonschema:"time zone of the days"`
 }
 
 func newCostLine(c transcripts.Cost, by []transcripts.By, zone string) CostLine {

@@ -65,8 +65,8 @@ the client exits.`,
 }
 
 type McpLine struct {
-	URL       string `json:"url"`
-	TokenFile string `json:"token_file"`
+	URL       string `json:"url" jsonschema:"URL"`
+	TokenFile string `json:"token_file" jsonschema:"file with the token"`
 }
 
 func serveTools(a *cli.App, ctx context.Context, f mcpFlags) error {

@@ -51,11 +51,11 @@ func withTaskFlag(name string, cmd *cobra.Command, same string) *cobra.Command {
 
 // HooksLine is a change to an agent's settings.
 type HooksLine struct {
-	Path    string   `json:"path"`
-	Hook    string   `json:"hook,omitempty"` // the program, for an installation
-	Events  []string `json:"events"`         // that have the hook now
-	Changed bool     `json:"changed"`
-	DryRun  bool     `json:"dry_run"`
+	Path    string   `json:"path" jsonschema:"settings file of the agent"`
+	Hook    string   `json:"hook,omitempty" jsonschema:"hook program"` // the program, for an installation
+	Events  []string `json:"events"`                                   // that have the hook now
+	Changed bool     `json:"changed" jsonschema:"whether the file changed"`
+	DryRun  bool     `json:"dry_run" jsonschema:"whether nothing was written"`
 	Backup  string   `json:"backup,omitempty"` // of the previous settings
 	Diff    []string `json:"diff"`             // removed lines start with -, added lines with +
 }
@@ -274,17 +274,17 @@ func diffLines(before, after string) []string {
 
 type ObserveLine struct {
 	Observe string `json:"observe"`
-	Spool   string `json:"spool"`
+	Spool   string `json:"spool" jsonschema:"directory of the spool"`
 	observe.Status
-	Settings []hookSettings `json:"settings"`
+	Settings []hookSettings `json:"settings" jsonschema:"settings files with hooks"`
 }
 
 // hookSettings is a settings file with or without acescope's hook.
 type hookSettings struct {
 	Scope   string   `json:"scope"` // user, project
 	Path    string   `json:"path"`
-	Hook    string   `json:"hook,omitempty"` // the command line
-	Events  []string `json:"events"`
+	Hook    string   `json:"hook,omitempty" jsonschema:"hook command"` // the command line
+	Events  []string `json:"events" jsonschema:"installed hooks"`
 	Missing []string `json:"missing"` // events without the hook, if others have it
 }
 

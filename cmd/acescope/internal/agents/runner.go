@@ -44,21 +44,21 @@ func RunnerCommand(a *cli.App) *cobra.Command {
 type RunnerLine struct {
 	runner.RunnerView
 	// Only in runner show:
-	Queue        string    `json:"queue,omitempty"`
-	SessionQueue string    `json:"session_queue,omitempty"`
-	Registered   time.Time `json:"registered,omitzero"`
+	Queue        string    `json:"queue,omitempty" jsonschema:"task queue"`
+	SessionQueue string    `json:"session_queue,omitempty" jsonschema:"task queue of its sessions"`
+	Registered   time.Time `json:"registered,omitzero" jsonschema:"when it registered"`
 	Reason       string    `json:"reason,omitempty"`
 }
 
 // RunnersLine holds the counts of the dispatcher.
 type RunnersLine struct {
-	Runners int   `json:"runners"`
-	Waiting int   `json:"waiting"`
-	Running int   `json:"running"`
-	Matched int64 `json:"matched"`
-	Expired int64 `json:"expired"`
-	Refused int64 `json:"refused"`
-	Lost    int64 `json:"lost"`
+	Runners int   `json:"runners" jsonschema:"runners"`
+	Waiting int   `json:"waiting" jsonschema:"runs that wait"`
+	Running int   `json:"running" jsonschema:"runs under way"`
+	Matched int64 `json:"matched" jsonschema:"runs that were matched"`
+	Expired int64 `json:"expired" jsonschema:"runs that found no runner in time"`
+	Refused int64 `json:"refused" jsonschema:"runs that were refused because too many waited"`
+	Lost    int64 `json:"lost" jsonschema:"runs whose runner died"`
 }
 
 func runnerListCommand(a *cli.App) *cobra.Command {
@@ -392,14 +392,14 @@ func checkRunner(o *host.Options, paths []string) (err error) {
 
 type RunnerEvent struct {
 	Type     string     `json:"type"` // see [RunnerEvents]
-	At       time.Time  `json:"at"`
+	At       time.Time  `json:"at" jsonschema:"time"`
 	RunnerID string     `json:"runner_id"`
-	Epoch    int64      `json:"epoch,omitempty"`
-	Queue    string     `json:"queue,omitempty"`
+	Epoch    int64      `json:"epoch,omitempty" jsonschema:"registration number"`
+	Queue    string     `json:"queue,omitempty" jsonschema:"task queue of the runner"`
 	Text     string     `json:"text,omitempty"`
-	RunID    string     `json:"run_id,omitempty"`
+	RunID    string     `json:"run_id,omitempty" jsonschema:"ID of the blueprint run, not of Temporal's run"`
 	Name     string     `json:"name,omitempty"` // of the run's blueprint
-	Status   run.Status `json:"status,omitempty"`
+	Status   run.Status `json:"status,omitempty" jsonschema:"status of the ended run"`
 	Reason   run.Reason `json:"reason,omitempty"`
 	Error    string     `json:"error,omitempty"`
 	Seconds  *float64   `json:"duration_seconds,omitempty"`

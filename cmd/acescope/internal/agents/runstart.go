@@ -232,7 +232,7 @@ func (c *RunClient) ResumeRun(ctx context.Context, id string, r run.Request, f R
 }
 
 type AgentStarted struct {
-	RunID      string              `json:"run_id"`
+	RunID      string              `json:"run_id" jsonschema:"ID of the blueprint run, not of Temporal's run"`
 	SessionID  string              `json:"session_id"`
 	WorkflowID string              `json:"workflow_id"`
 	RunType    run.Type            `json:"run_type"`

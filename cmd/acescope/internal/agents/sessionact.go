@@ -169,8 +169,8 @@ func sendAndWait(a *cli.App, ctx context.Context, name, content, messageID strin
 // ApprovalLine is a tool call that waits for the user, or the decision on it.
 type ApprovalLine struct {
 	sessions.Approval
-	Risk     string         `json:"risk,omitempty"`
-	Decision session.Action `json:"decision,omitempty"`
+	Risk     string         `json:"risk,omitempty" jsonschema:"why the call looks irreversible"`
+	Decision session.Action `json:"decision,omitempty" jsonschema:"decision"`
 	Reason   string         `json:"reason,omitempty"`
 }
 
@@ -449,7 +449,7 @@ func receiveMessages(ctx context.Context, e *engine.Engine, id string, r session
 type SessionMoved struct {
 	SessionID string         `json:"session_id"`
 	From      string         `json:"from,omitempty"` // name of the machine that had the session
-	To        string         `json:"to"`
+	To        string         `json:"to" jsonschema:"this machine"`
 	WorkDir   string         `json:"work_dir"`
 	Status    session.Status `json:"status"`
 	Queued    int            `json:"queued"` // messages that the agent gets here

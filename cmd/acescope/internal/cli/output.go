@@ -200,7 +200,7 @@ type RunLine struct {
 	DurationMS   float64      `json:"duration_ms,omitempty"`
 	Answer       string       `json:"answer,omitempty"`
 	Correct      *bool        `json:"correct,omitempty"`
-	Playbook     string       `json:"playbook,omitempty"`
+	Playbook     string       `json:"playbook,omitempty" jsonschema:"playbook version after the task"`
 	Failure      *ace.Failure `json:"failure,omitempty"`
 }
 

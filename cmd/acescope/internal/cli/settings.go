@@ -383,9 +383,9 @@ func (s *Settings) wantsCluster() bool {
 // SettingLine is a setting in the output of acescope config.
 type SettingLine struct {
 	Name        string `json:"name"`
-	Value       string `json:"value"`
+	Value       string `json:"value" jsonschema:"effective value"`
 	Source      string `json:"source"`
-	Description string `json:"description"`
+	Description string `json:"description" jsonschema:"meaning"`
 }
 
 // SettingLines returns the effective settings, without secrets.

@@ -80,10 +80,10 @@ func flowError(e library.Entry, err error) error {
 type ValidationLine struct {
 	Name     string         `json:"name"`
 	Place    string         `json:"place"`
-	Valid    bool           `json:"valid"`
+	Valid    bool           `json:"valid" jsonschema:"true if there are no problems"`
 	Digest   string         `json:"digest,omitempty"`
 	Steps    int            `json:"steps"`
-	Problems []flow.Problem `json:"problems"`
+	Problems []flow.Problem `json:"problems" jsonschema:"what is wrong, with its place"`
 }
 
 func validateCommand(a *cli.App) *cobra.Command {
@@ -172,8 +172,8 @@ func lineOf(e library.Entry) FlowLine {
 
 type DetailLine struct {
 	FlowLine
-	Inputs  []blueprint.Parameter `json:"inputs"`
-	Outputs []string              `json:"outputs"`
+	Inputs  []blueprint.Parameter `json:"inputs" jsonschema:"inputs that the flow declares"`
+	Outputs []string              `json:"outputs" jsonschema:"names of the outputs"`
 	Tree    []TreeLine            `json:"tree"`
 	Source  flow.Source           `json:"source"`
 }
@@ -181,8 +181,8 @@ type DetailLine struct {
 type TreeLine struct {
 	ID    string `json:"id"`
 	Kind  string `json:"kind"`
-	Depth int    `json:"depth"`
-	If    string `json:"if,omitempty"`
+	Depth int    `json:"depth" jsonschema:"number of steps around it; 0 at the top"`
+	If    string `json:"if,omitempty" jsonschema:"condition; left out if the step always runs"`
 	flow.Position
 }
 
@@ -239,8 +239,8 @@ func show(a *cli.App, e library.Entry) error {
 }
 
 type CopyLine struct {
-	Name  string   `json:"name"`
-	Files []string `json:"files"`
+	Name  string   `json:"name" jsonschema:"name of the flow"`
+	Files []string `json:"files" jsonschema:"paths of the files"`
 }
 
 func copyCommand(a *cli.App) *cobra.Command {

@@ -144,7 +144,7 @@ type ResultLine struct {
 	Outputs    map[string]any `json:"outputs"`
 	Usage      ace.Usage      `json:"usage,omitzero"`
 	Operations int            `json:"operations"`
-	DurationMS float64        `json:"duration_ms"`
+	DurationMS float64        `json:"duration_ms" jsonschema:"time that the command followed the run"`
 	Failure    *ace.Failure   `json:"failure,omitempty"`
 }
 
@@ -273,7 +273,7 @@ func (p *printer) result(line ResultLine) error {
 // FlowForkLine is a fork of a run of a flow. A dry run has no IDs.
 type FlowForkLine struct {
 	DryRun         bool   `json:"dry_run,omitempty"`
-	ID             string `json:"id,omitempty"`
+	ID             string `json:"id,omitempty" jsonschema:"id of the fork"`
 	ForkWorkflowID string `json:"workflow_id,omitempty"`
 	ForkRunID      string `json:"run_id,omitempty"`
 	*flowfork.Plan

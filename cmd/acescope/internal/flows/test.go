@@ -51,12 +51,12 @@ func testCommand(a *cli.App) *cobra.Command {
 }
 
 type TestLine struct {
-	Flow string `json:"flow"`
-	Case string `json:"case"`           // name, or the recorded run
-	Line int    `json:"line,omitempty"` // of the case in its file
+	Flow string `json:"flow" jsonschema:"name of the flow"`
+	Case string `json:"case" jsonschema:"name of the case, or the recorded run"`  // name, or the recorded run
+	Line int    `json:"line,omitempty" jsonschema:"line of the case in its file"` // of the case in its file
 	flowtest.Report
-	Passed     bool    `json:"passed"`
-	DurationMS float64 `json:"duration_ms"`
+	Passed     bool    `json:"passed" jsonschema:"true if there are no differences"`
+	DurationMS float64 `json:"duration_ms" jsonschema:"duration of the test"`
 }
 
 type tester struct {

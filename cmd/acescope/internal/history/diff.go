@@ -213,13 +213,13 @@ func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
 type RunDiffLine struct {
 	SideA diffSideLine `json:"a"`
 	SideB diffSideLine `json:"b"`
-	Same  bool         `json:"same"`
+	Same  bool         `json:"same" jsonschema:"whether no step differs"`
 	*compare.Diff
-	Ignored *compare.Ignored `json:"ignored,omitempty"`
+	Ignored *compare.Ignored `json:"ignored,omitempty" jsonschema:"fields and steps that were left out"`
 }
 
 type diffSideLine struct {
-	Name    string `json:"name"`
+	Name    string `json:"name" jsonschema:"as given"`
 	File    string `json:"file,omitempty"`
 	History int    `json:"history,omitempty"` // 1-based, in the file
 	compare.About
@@ -227,10 +227,10 @@ type diffSideLine struct {
 
 // PairLine is a step of both runs, or of one.
 type PairLine struct {
-	Number int    `json:"pair"` // 1-based
-	Kind   string `json:"kind"`
+	Number int    `json:"pair" jsonschema:"number, from 1"` // 1-based
+	Kind   string `json:"kind" jsonschema:"kind of step"`
 	Name   string `json:"name"`
-	Key    string `json:"step"`
+	Key    string `json:"step" jsonschema:"kind, name and number"`
 	compare.Pair
 }
 
@@ -281,8 +281,8 @@ func (s *diffSide) line(about compare.About) diffSideLine {
 // DiffFlip is a task whose verdict flipped, with its run in both experiments.
 type DiffFlip struct {
 	experiments.Pair
-	WorkflowA string `json:"workflow_a"`
-	WorkflowB string `json:"workflow_b"`
+	WorkflowA string `json:"workflow_a" jsonschema:"workflow in A"`
+	WorkflowB string `json:"workflow_b" jsonschema:"workflow in B"`
 	Diff      string `json:"diff"` // command that compares the two runs
 }
 

@@ -182,15 +182,15 @@ func (b *BatchPlan) start(ctx context.Context, e *engine.Engine, progress source
 type BatchLine struct {
 	DryRun   bool          `json:"dry_run,omitempty"`
 	Batch    string        `json:"batch_id,omitempty"`
-	Forks    int           `json:"forks"`
-	Skipped  []SkippedLine `json:"skipped"`
+	Forks    int           `json:"forks" jsonschema:"number of forks"`
+	Skipped  []SkippedLine `json:"skipped" jsonschema:"runs that cannot be forked"`
 	Estimate *ace.Usage    `json:"estimate,omitempty"` // if the forks may cost money
 }
 
 // SkippedLine is a run that cannot be forked.
 type SkippedLine struct {
-	TaskID string `json:"task_id"`
-	Error  string `json:"error"`
+	TaskID string `json:"task_id" jsonschema:"ID of the run"`
+	Error  string `json:"error" jsonschema:"why it cannot be forked"`
 }
 
 // forkQuery forks all runs that match the query of the flags, and with --wait shows the scoreboard.

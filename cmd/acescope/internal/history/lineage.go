@@ -20,7 +20,7 @@ import (
 
 type LineageLine struct {
 	cli.RunLine     // with type lineage
-	Depth       int `json:"depth"` // 0 for the original
+	Depth       int `json:"depth" jsonschema:"0 for the root"` // 0 for the original
 	// OriginalRun is the parent in the tree: the run that this run was forked or reset from or, if that run
 	// was deleted, the newest run of its workflow ID.
 	OriginalRun string           `json:"original_run_id,omitempty"`
@@ -125,8 +125,8 @@ func lineageLine(t *histories.LineageTree, n *histories.LineageNode, selected st
 type ScoreLine struct {
 	Batch    string             `json:"batch_id"`
 	Outcome  scoreboard.Outcome `json:"outcome"` // fixed, broken, unchanged, failed, running or unknown
-	Original ScoredRun          `json:"original"`
-	Fork     ScoredRun          `json:"fork"`
+	Original ScoredRun          `json:"original" jsonschema:"the forked run; without a status if it is gone"`
+	Fork     ScoredRun          `json:"fork" jsonschema:"the fork"`
 }
 
 type ScoredRun struct {
@@ -141,15 +141,15 @@ type ScoredRun struct {
 // ScoreboardLine ends a scoreboard.
 type ScoreboardLine struct {
 	Batch     string   `json:"batch_id"`
-	Fixed     int      `json:"fixed"`
-	Broken    int      `json:"broken"`
-	Unchanged int      `json:"unchanged"`
-	Failed    int      `json:"failed"`
-	Running   int      `json:"running"`
-	Unknown   int      `json:"unknown"`
+	Fixed     int      `json:"fixed" jsonschema:"forks that are correct where the original was not"`
+	Broken    int      `json:"broken" jsonschema:"forks that are not correct where the original was"`
+	Unchanged int      `json:"unchanged" jsonschema:"forks that are as correct as the original"`
+	Failed    int      `json:"failed" jsonschema:"forks that closed without an answer"`
+	Running   int      `json:"running" jsonschema:"open forks"`
+	Unknown   int      `json:"unknown" jsonschema:"forks without a verdict to compare"`
 	P         *float64 `json:"p,omitempty"` // of McNemar's test on fixed and broken
 	ace.Usage          // of the forks that have closed
-	Caution   string   `json:"caution,omitempty"`
+	Caution   string   `json:"caution,omitempty" jsonschema:"how to read p if no original was correct"`
 }
 
 func scoredRun(r runs.Run) ScoredRun {

@@ -82,7 +82,7 @@ type StepLine struct {
 	stepper.Run
 	Chain *cli.ChainLine `json:"chain,omitempty"`
 	stepper.Frame
-	Words    string               `json:"words"`
+	Words    string               `json:"words" jsonschema:"what the event did, in one line"`
 	Sections []kind.Section       `json:"sections"`
 	Wrong    *stepper.WrongAnswer `json:"wrong_answer,omitempty"`
 }
@@ -90,13 +90,13 @@ type StepLine struct {
 // StepChange is the changes by one event.
 type StepChange struct {
 	*stepper.Frame
-	Words string `json:"words"`
+	Words string `json:"words" jsonschema:"what the event did, in one line"`
 	RunID string `json:"run_id,omitempty"`
 }
 
 // WatchLine is one change of a watched value.
 type WatchLine struct {
-	Expr string `json:"expr"`
+	Expr string `json:"expr" jsonschema:"watched value"`
 	stepper.Seen
 	RunID string `json:"run_id,omitempty"`
 }

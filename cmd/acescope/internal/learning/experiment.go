@@ -353,11 +353,11 @@ func ComparisonText(c *experiments.Comparison, width int, s theme.Styles) []stri
 
 type GroupLine struct {
 	Type    string             `json:"type"` // experiment_group
-	Group   string             `json:"group"`
-	Planned int                `json:"planned"`
-	Repeats []string           `json:"repeats"`
-	Closed  int                `json:"completed"`
-	Bands   []experiments.Band `json:"bands"`
+	Group   string             `json:"group" jsonschema:"name of the group"`
+	Planned int                `json:"planned" jsonschema:"repeats that were asked for"`
+	Repeats []string           `json:"repeats" jsonschema:"experiments that have started"`
+	Closed  int                `json:"completed" jsonschema:"completed repeats, which the bands cover"`
+	Bands   []experiments.Band `json:"bands" jsonschema:"spread of numbers over the completed repeats"`
 }
 
 func repeatsLine(g *experiments.Group) GroupLine {
@@ -370,7 +370,7 @@ func repeatsLine(g *experiments.Group) GroupLine {
 }
 
 type GroupComparisonLine struct {
-	A        GroupLine `json:"a"`
+	A        GroupLine `json:"a" jsonschema:"A; an experiment is a group of one"`
 	B        GroupLine `json:"b"`
 	Headline string    `json:"headline"`
 	*experiments.GroupComparison

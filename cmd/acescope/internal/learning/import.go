@@ -22,16 +22,16 @@ import (
 // PlaybookImportLine says what was imported, or with --dry-run would be. Added counts the new versions of the
 // branch besides version 0.
 type PlaybookImportLine struct {
-	Kind     series.Kind     `json:"kind"`
-	Branch   string          `json:"branch"`
-	New      bool            `json:"new"`
-	DryRun   bool            `json:"dry_run,omitempty"`
-	Order    string          `json:"order,omitempty"`
-	Versions int             `json:"versions"`
-	Added    int             `json:"added"`
-	Totals   playbook.Totals `json:"totals"`
-	Scores   int             `json:"scores"`
-	Cited    int             `json:"cited"`
+	Kind     series.Kind     `json:"kind" jsonschema:"what the path was recognized as"`
+	Branch   string          `json:"branch" jsonschema:"branch"`
+	New      bool            `json:"new" jsonschema:"whether the branch is new"`
+	DryRun   bool            `json:"dry_run,omitempty" jsonschema:"nothing was changed"`
+	Order    string          `json:"order,omitempty" jsonschema:"what the order of the snapshots follows"`
+	Versions int             `json:"versions" jsonschema:"versions after version 0"`
+	Added    int             `json:"added" jsonschema:"versions that the branch lacked"`
+	Totals   playbook.Totals `json:"totals" jsonschema:"operations of all versions"`
+	Scores   int             `json:"scores" jsonschema:"evaluations"`
+	Cited    int             `json:"cited" jsonschema:"citations of bullets by tasks"`
 	Named    map[string]int  `json:"named,omitempty"`
 	Files    []series.File   `json:"files"`
 	Losses   []playbook.Loss `json:"losses"`

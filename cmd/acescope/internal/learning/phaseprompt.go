@@ -291,7 +291,7 @@ func promptDeleteCommand(a *cli.App) *cobra.Command {
 
 type PhasePromptDeleted struct {
 	Phase ace.Phase `json:"phase"`
-	Name  string    `json:"name"`
+	Name  string    `json:"name" jsonschema:"name of the deleted prompt"`
 }
 
 // onePrompt completes a command whose only argument is a prompt.

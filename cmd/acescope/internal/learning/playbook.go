@@ -141,13 +141,13 @@ func showCommand(a *cli.App) *cobra.Command {
 }
 
 type PlaybookLine struct {
-	Name    string            `json:"name"`
+	Name    string            `json:"name" jsonschema:"how the argument was understood"`
 	Hash    string            `json:"hash"`
 	Branch  string            `json:"branch,omitempty"`
 	Seq     *int              `json:"seq,omitempty"`
-	Report  *playbook.Report  `json:"report,omitempty"` // for a file
-	NextID  int               `json:"next_id"`
-	Bullets []playbook.Bullet `json:"bullets"`
+	Report  *playbook.Report  `json:"report,omitempty" jsonschema:"of a file: what was read"` // for a file
+	NextID  int               `json:"next_id" jsonschema:"number of the next new bullet"`
+	Bullets []playbook.Bullet `json:"bullets" jsonschema:"bullets"`
 	// Sections lists all sections if one has no bullet.
 	Sections []string `json:"sections,omitempty"`
 }
@@ -205,7 +205,7 @@ func diffCommand(a *cli.App) *cobra.Command {
 // DiffLine is a bullet that only one of the playbooks has.
 type DiffLine struct {
 	Type   string          `json:"type"` // added or removed
-	Bullet playbook.Bullet `json:"bullet"`
+	Bullet playbook.Bullet `json:"bullet" jsonschema:"bullet"`
 }
 
 type DiffEnd struct {
@@ -213,10 +213,10 @@ type DiffEnd struct {
 	B         string `json:"b"`
 	HashA     string `json:"hash_a"`
 	HashB     string `json:"hash_b"`
-	Added     int    `json:"added"`
-	Removed   int    `json:"removed"`
-	Changed   int    `json:"changed"`
-	Unchanged int    `json:"unchanged"`
+	Added     int    `json:"added" jsonschema:"bullets only in B"`
+	Removed   int    `json:"removed" jsonschema:"bullets only in A"`
+	Changed   int    `json:"changed" jsonschema:"bullets that differ"`
+	Unchanged int    `json:"unchanged" jsonschema:"bullets that are equal"`
 }
 
 func (e DiffEnd) String() string {
@@ -316,16 +316,16 @@ type HealthEnd struct {
 	Hash      string                     `json:"hash"`
 	Branch    string                     `json:"branch,omitempty"`
 	Seq       *int                       `json:"seq,omitempty"`
-	Bullets   int                        `json:"bullets"`
-	Findings  int                        `json:"findings"`
-	Dropped   int                        `json:"dropped,omitempty"`
+	Bullets   int                        `json:"bullets" jsonschema:"bullets"`
+	Findings  int                        `json:"findings" jsonschema:"findings"`
+	Dropped   int                        `json:"dropped,omitempty" jsonschema:"findings of a kind beyond 200"`
 	Judged    int                        `json:"judged"`
-	Checked   []playbook.FindingKind     `json:"checked"`
+	Checked   []playbook.FindingKind     `json:"checked" jsonschema:"kinds that were checked"`
 	Unchecked []playbook.UncheckedReason `json:"unchecked"`
 
 	FalseAlarms map[playbook.FindingKind]float64 `json:"false_alarms"`
 
-	Totals *playbook.Totals `json:"totals,omitempty"`
+	Totals *playbook.Totals `json:"totals,omitempty" jsonschema:"counts over all versions"`
 }
 
 func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool) error {

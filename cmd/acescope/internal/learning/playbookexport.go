@@ -24,12 +24,12 @@ import (
 
 // ExportLine is an exported playbook. Bullets, Tokens and Omitted describe the export, Hash the version.
 type ExportLine struct {
-	Name    string `json:"name"`
+	Name    string `json:"name" jsonschema:"playbook as it was named"`
 	Hash    string `json:"hash"`
-	Bullets int    `json:"bullets"`
+	Bullets int    `json:"bullets" jsonschema:"written bullets"`
 	File    string `json:"file,omitempty"`
 	To      string `json:"to,omitempty"`
-	Tokens  int    `json:"tokens"`
+	Tokens  int    `json:"tokens" jsonschema:"estimated tokens of the written bullets, at four bytes each"`
 	Omitted int    `json:"omitted,omitempty"`
 
 	Losses []playbook.Loss `json:"losses,omitempty"`
@@ -259,11 +259,11 @@ const syncEvery = time.Second
 type SyncLine struct {
 	File    string `json:"file"`
 	Name    string `json:"name"`
-	Branch  string `json:"branch"`
-	Hash    string `json:"hash"`
-	Bullets int    `json:"bullets"`
-	Omitted int    `json:"omitted,omitempty"`
-	Changed bool   `json:"changed"`
+	Branch  string `json:"branch" jsonschema:"branch"`
+	Hash    string `json:"hash" jsonschema:"hash of the version"`
+	Bullets int    `json:"bullets" jsonschema:"bullets in the block"`
+	Omitted int    `json:"omitted,omitempty" jsonschema:"bullets beyond the budget"`
+	Changed bool   `json:"changed" jsonschema:"whether the file was written"`
 
 	Losses []playbook.Loss `json:"losses,omitempty"`
 }

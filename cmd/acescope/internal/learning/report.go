@@ -46,9 +46,9 @@ var reportTemplate = template.Must(
 type ReportLine struct {
 	ExperimentID string `json:"experiment_id"`
 	File         string `json:"file"`
-	Bytes        int    `json:"bytes"`
-	Evaluations  int    `json:"evaluations"`
-	Bullets      int    `json:"bullets"`
+	Bytes        int    `json:"bytes" jsonschema:"size of the file"`
+	Evaluations  int    `json:"evaluations" jsonschema:"evaluations in the report"`
+	Bullets      int    `json:"bullets" jsonschema:"bullets in the report"`
 }
 
 func experimentReportCommand(a *cli.App) *cobra.Command {
