@@ -46,21 +46,18 @@ func ConfigCommand(a *cli.App) *cobra.Command {
 		Short: "Show the effective settings, their sources, and the paths of the configuration and data",
 		Example: "acescope config\nacescope config --json | jq -r '.paths.config'\nacescope config themes\n" +
 			"acescope config keys",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return config(a, cmd.Context()) },
 	})
 	markdown := false
 	keys := a.ConsoleFlags(&cobra.Command{
 		Use:   "keys",
 		Short: "List the actions of the console with their keys",
-		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return configKeys(a, cmd.Context(), markdown) },
 	})
 	keys.Flags().BoolVar(&markdown, "markdown", false, "write the page docs/reference/keys.md")
 	cmd.AddCommand(keys, a.ConsoleFlags(&cobra.Command{
 		Use:   "themes",
 		Short: "List the themes and their files",
-		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return configThemes(a) },
 	}))
 	return cmd

@@ -45,7 +45,6 @@ func DoctorCommand(a *cli.App) *cobra.Command {
 			"and advise what to do. The exit code is 0 if every check passes, 1 if one fails, and 5 if the server cannot\n" +
 			"be reached.",
 		Example: "acescope doctor\nacescope doctor --json | jq 'select(.type == \"check\" and .state != \"ok\")'",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return doctor(a, cmd.Context()) },
 	}
 }

@@ -41,7 +41,6 @@ func OpenCommand(a *cli.App) *cobra.Command {
 			"--json, or if standard output is not a terminal, it writes each run as acescope show does.",
 		Example: "acescope open bug-report.json.gz\nacescope open histories/\nssh host cat q.json | acescope open -\n" +
 			"acescope open histories/ --json | jq .status",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := cli.FilesIn(args[0])
 			switch {

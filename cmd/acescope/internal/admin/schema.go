@@ -225,6 +225,7 @@ func SchemaCommand(a *cli.App) *cobra.Command {
 			"memo. Later versions may add fields, so the schemas allow additional ones.",
 		Example: "acescope schema list\nacescope schema show | jq '.\"$defs\" | keys'\n" +
 			"acescope schema contract run_curator",
+		Args: cobra.ArbitraryArgs, // the words of a command
 		ValidArgsFunction: func(
 			_ *cobra.Command, args []string, _ string,
 		) ([]string, cobra.ShellCompDirective) {

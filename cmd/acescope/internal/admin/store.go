@@ -35,7 +35,6 @@ func storeShowCommand(a *cli.App) *cobra.Command {
 		Short: "Show where the store is and what it holds",
 		Long: "Shows the store that the machines of a cluster share, which is registered in the namespace, or the data\n" +
 			"directory of the embedded server.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return storeShow(a, cmd.Context()) },
 	}
 }
@@ -91,7 +90,6 @@ func storeImportCommand(a *cli.App) *cobra.Command {
 			"copied again, so an interrupted import can be repeated. Damaged objects, and branches that have other\n" +
 			"versions in the store, are skipped and named; the exit code is then 1.",
 		Example: "acescope store import ~/.local/share/acescope --address temporal.example.com:7233",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return storeImport(a, cmd.Context(), args[0])
 		},
@@ -184,7 +182,6 @@ func storeGCCommand(a *cli.App) *cobra.Command {
 			"no playbook branch refers to, if they are old enough. How long runs are kept is a setting of the namespace.\n" +
 			"Playbook branches are never deleted.",
 		Example: "acescope store gc --dry-run\nacescope store gc --older-than 720h --yes",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.olderThan < bucket.MinAge {
 				return cli.UsageError("--older-than %s: must be at least %s", f.olderThan, bucket.MinAge)

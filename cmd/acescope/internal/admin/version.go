@@ -39,7 +39,6 @@ func VersionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of acescope and of the Temporal modules in it",
-		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := versions()
 			return cli.Show(a, v, func() error {

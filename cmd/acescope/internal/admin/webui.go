@@ -24,7 +24,6 @@ func WebCommand(a *cli.App) *cobra.Command {
 			"process must serve the Web UI: \"acescope serve --ui\", or a console in which W was pressed. For a\n" +
 			"cluster with a Web UI of its own, set its address with --ui-address; that of Temporal Cloud is known.",
 		Example: "acescope web finance-1-e1-0042\nacescope web --json | jq -r .url",
-		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return web(a, cmd.Context(), args) },
 	}
 }

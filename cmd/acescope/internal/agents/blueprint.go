@@ -57,7 +57,6 @@ func blueprintListCommand(a *cli.App) *cobra.Command {
 $ACESCOPE_AGENTS_DIR, otherwise in ./agents, ./.acescope/agents and agents beside the configuration
 file. Of blueprints with the same name the first one is used.`,
 		Example: "acescope agent list\nacescope agent list --json | jq -r 'select(.error) | .name + \": \" + .error'",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return listBlueprints(a, cmd.Context()) },
 	}
 }
@@ -107,7 +106,6 @@ func blueprintShowCommand(a *cli.App) *cobra.Command {
 		Short: "Show a blueprint: what it executes, its requirements and parameters",
 		Example: `acescope agent show site-crawler
 acescope agent show site-crawler --json | jq '.blueprint.parameters_schema'`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return showBlueprint(a, args[0]) },
 	}
 }
@@ -200,7 +198,6 @@ func blueprintNewCommand(a *cli.App) *cobra.Command {
 (see acescope agent list). It does not overwrite anything.`,
 		Example: `acescope agent new web-crawler --type deterministic --strategy args
 acescope agent new reviewer --type agent --agents-dir ~/agents`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return newBlueprint(a, args[0], kind, strategy) },
 	}
 	choiceVar(cmd.Flags(), &kind, "type", []run.BlueprintType{run.Agent, run.Deterministic},

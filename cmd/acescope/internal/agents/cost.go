@@ -43,7 +43,6 @@ Without a data directory or with --no-runs, no server is needed.`,
 acescope cost --since 12h --by experiment,model
 acescope cost --by model --since 2026-11-01 --project shop
 acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.Agent = string(agent)
 			if q.Until != "" && q.Since > q.Until {

@@ -101,7 +101,6 @@ func observeInstallCommand(a *cli.App) *cobra.Command {
 other settings are kept, and the previous file is saved beside the new one. Settings that are not
 plain JSON are not changed.`,
 		Example: "acescope observe install --dry-run\nacescope observe install --project .",
-		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			hook, err := hookProgram(program)
 			if err != nil {
@@ -127,7 +126,6 @@ func observeUninstallCommand(a *cli.App) *cobra.Command {
 		Use:     "uninstall",
 		Short:   "Remove acescope's hook from Claude Code's settings",
 		Example: "acescope observe uninstall --project .",
-		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			paths, err := f.paths()
 			if err != nil {
@@ -293,7 +291,6 @@ func observeStatusCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the installed hooks and the state of the spool",
-		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			dir := spool.Dir(os.Getenv)
 			if dir == "" {

@@ -69,7 +69,6 @@ func runnerListCommand(a *cli.App) *cobra.Command {
 a runner, their requirements and the runner that matches best.`,
 		Example: `acescope runner list
 acescope runner list --json | jq -r 'select(.type == "runner" and .status == "online") | .runner_id'`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listRunners(a, cmd.Context()) },
 	}
 }
@@ -163,7 +162,6 @@ func runnerShowCommand(a *cli.App) *cobra.Command {
 		Long: `Shows a runner, even if its process has ended: its capabilities, its process and task queues, and
 its current runs.`,
 		Example: "acescope runner show local\nacescope runner show local --json | jq .runs",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showRunner(a, cmd.Context(), args[0])
 		},
@@ -247,7 +245,6 @@ func runnerDrainCommand(a *cli.App) *cobra.Command {
 		Long: `Drains a runner: it accepts no new runs, and its process exits when its current runs have ended.
 A drained local runner accepts runs again after its acescope process is restarted.`,
 		Example: "acescope runner drain lnch_0123456789ab --reason 'new kernel'",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := args[0]
 			return withRunner(a, cmd.Context(), id, func(ctx context.Context, e *engine.Engine) error {
@@ -274,7 +271,6 @@ completed, otherwise 1, so the command can be the executor of another runner. On
 not fit into the result is stored, in the data directory.`,
 		Example: `echo '{"schema_version":"2.1","mode":"execute","session_id":"ses_1","parameters":{"n":1},` +
 			`"task_blueprint":{"name":"x","command":"cat"}}' | acescope runner exec`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return executeInvocation(a, cmd.Context()) },
 	}
 }
@@ -333,7 +329,6 @@ program, which gets an invocation (schema 2.2) and prints a result; its type is 
 directory.`,
 		Example: `acescope runner start --tags gpu,linux --project-dir ~/work --slots 2
 acescope runner start --executor-path ./executors/my-agent/exec`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkRunner(&o, paths); err != nil {
 				return err

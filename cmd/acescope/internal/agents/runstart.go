@@ -72,7 +72,6 @@ func runResumeCommand(a *cli.App) *cobra.Command {
 same directory. SESSION may be the id of one of its runs. The command waits for the answer as agent
 start does.`,
 		Example: "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return resumeRun(a, cmd.Context(), args[0], f)
 		},

@@ -57,7 +57,6 @@ directory, unless nothing was ever stored there. With --transcripts it needs non
 		Example: `acescope session list --limit 20
 acescope session list --engine --json | jq 'select(.waiting > 0) | .id'
 acescope session list --transcripts --json | jq -s 'map(.cost_usd // 0) | add'`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listSessions(a, cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
@@ -134,7 +133,6 @@ parts of a text appear while it is written.`,
 		Example: `acescope session show 5e551011
 acescope session show s-20261121-1 --follow --json | jq -rj 'select(.type == "delta").text'
 acescope session show 5e551011 --json | jq 'select(.type == "tool" and .ok == false)'`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showSession(a, cmd.Context(), args[0], follow, summary)
 		},

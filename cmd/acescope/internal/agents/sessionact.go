@@ -102,7 +102,6 @@ agent has answered it. With --id the session accepts it only once, so a script m
 command.`,
 		Example: `acescope session send s-20261121-1 'And now the tests' --wait
 git diff | acescope session send review-1 - --id "$(git rev-parse HEAD)" --follow`,
-		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			content := args[1]
 			if content == "-" {
@@ -205,7 +204,6 @@ one call waits. On a terminal it asks for confirmation before it allows a call t
 irreversible.`,
 		Example: `acescope session approve s-1 --json | jq .call.args
 acescope session approve s-1 toolu_01 --deny --reason 'not in this directory'`,
-		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.reason != "" && !f.allow && !f.deny {
 				return cli.UsageError("--reason needs --allow or --deny")
@@ -313,7 +311,6 @@ func sessionInterruptCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "interrupt SESSION",
 		Short: "Interrupt the current turn; the session continues",
-		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
@@ -339,7 +336,6 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 		Use:   "stop SESSION",
 		Short: "Stop a session and its current turn; its transcript is kept",
 		Long:  "Asks the session to end. On a terminal it asks for confirmation.",
-		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
@@ -391,7 +387,6 @@ messages are deleted; others are kept until 500 newer ones exist. "lost" counts 
 were deleted unacknowledged.`,
 		Example: `acescope session receive s-1 --after 0 --wait --json | jq .next
 acescope session receive s-1 --after 12 --ack 12 --json`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return receive(a, cmd.Context(), args[0], r) },
 	}
 	fs := cmd.Flags()
@@ -466,7 +461,6 @@ context. A turn in progress is interrupted, and its messages are sent again. On 
 the session already, the messages that the agent did not get are sent again.`,
 		Example: `acescope session move s-20261121-1
 acescope session move s-20261121-1 --dir ~/shop`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return moveSession(a, cmd.Context(), args[0], dir, reason)
 		},

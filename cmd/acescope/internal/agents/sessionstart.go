@@ -41,7 +41,6 @@ with --detach a background process does.`,
     --rule 'Bash(git *)=allow' --otherwise deny --follow
 acescope session start --agent codex --dir . --detach --json
 acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.anyAgent = !cmd.Flags().Changed("agent")
 			return startSession(a, cmd.Context(), f)

@@ -91,7 +91,6 @@ func validateCommand(a *cli.App) *cobra.Command {
 		Use:     "validate FLOW",
 		Short:   "Check a flow and list its problems with file, line and column",
 		Example: "acescope flow validate ./release.yaml\nacescope flow validate ./release.yaml --json | jq '.problems[].line'",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			l, err := flows(a)
 			if err != nil {
@@ -139,7 +138,6 @@ func listCommand(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Short:   "List the flows of this directory, of the user and of acescope",
 		Example: "acescope flow list\nacescope flow list --json | jq -r .name",
-		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			l, err := flows(a)
 			if err != nil {
@@ -191,7 +189,6 @@ func showCommand(a *cli.App) *cobra.Command {
 		Use:     "show FLOW",
 		Short:   "Show the inputs, steps and outputs of a flow",
 		Example: "acescope flow show package-build\nacescope flow show package-build --json | jq -r '.source.files[]'",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			e, err := Find(a, args[0])
 			if err != nil {
@@ -251,7 +248,6 @@ func copyCommand(a *cli.App) *cobra.Command {
 			" of the current directory, or to DIR. There it takes\n" +
 			"precedence over a flow of acescope with the same name. Existing files are not replaced.",
 		Example: "acescope flow copy ace-loop && $EDITOR .acescope/flows/ace-loop/curator.yaml",
-		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			e, err := Find(a, args[0])
 			if err != nil {
@@ -304,7 +300,6 @@ func approveCommand(a *cli.App, name string, approved bool) *cobra.Command {
 		Use:     name + " RUN",
 		Short:   short,
 		Example: "acescope flow " + name + " code-review-1 --comment 'read it'",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return decide(a, cmd.Context(), args[0], d)
 		},

@@ -48,7 +48,6 @@ func runCommand(a *cli.App) *cobra.Command {
 			"it continues when acescope runs on the same data directory again.",
 		Example: "acescope flow run package-build --dir . --prompt 'A command that counts words'\n" +
 			"acescope flow run ./release.yaml --input version=1.2.0 --input 'targets:=[\"linux\"]' --json",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return run(a, cmd.Context(), args[0], f) },
 	}
 	fs := cmd.Flags()

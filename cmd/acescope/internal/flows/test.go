@@ -36,7 +36,6 @@ func testCommand(a *cli.App) *cobra.Command {
 			"parameters and end alike. The exit code is 1 if a case fails, and 2 if the flow or the cases are not valid.",
 		Example: "acescope flow test ./release.yaml\n" +
 			"acescope flow test ./release.yaml --recorded release-17 --recorded exported/bug.json --json",
-		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := Find(a, args[0])
 			if err != nil {
@@ -162,7 +161,6 @@ func checkCommand(a *cli.App) *cobra.Command {
 			"does differently. The exit code is 4 if a run differs.",
 		Example: "acescope flow check ./release.yaml\n" +
 			"acescope flow check release --all --json | jq 'select(.outcome == \"differs\").difference.step'",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := Find(a, args[0])
 			if err != nil {

@@ -55,7 +55,6 @@ func DiffCommand(a *cli.App) *cobra.Command {
 		Example: "acescope diff plain-e1-0004 tuned-e1-0004\n" +
 			"acescope diff before.json after.json --only changed\n" +
 			"acescope diff plain tuned --json | jq -r 'select(.type == \"flip\") | .diff'",
-		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return diff(a, cmd.Context(), args[0], args[1], f)
 		},

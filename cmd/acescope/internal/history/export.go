@@ -40,7 +40,6 @@ func exportCommand(a *cli.App) *cobra.Command {
 			"acescope replay export finance-1 --chain -o finance.json\n" +
 			"acescope replay export finance-1-e1-0042 | acescope replay verify -\n" +
 			"acescope replay export finance-1-e1-0042 --walk bug.html",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.walk != "":

@@ -39,7 +39,6 @@ func LineageCommand(a *cli.App) *cobra.Command {
 		Short: "Show a run and its forks as a tree: changes, outcomes, costs and effects; or the scoreboard of a batch",
 		Long: "Show a run and its forks as a tree. BATCH, the ID that \"acescope fork -q\" prints, shows the forks of the\n" +
 			"batch beside their originals instead: which answers they fixed, which they broke, and what they cost.",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.HasPrefix(args[0], ace.BatchPrefix) {
 				return lineageOfBatch(a, cmd.Context(), args[0])

@@ -48,7 +48,6 @@ func stepCommand(a *cli.App) *cobra.Command {
 			"acescope replay step finance-1-e1-0042 --at 23 --json | jq .phase\n" +
 			"acescope replay step bug-report.json.gz --follow\n" +
 			"acescope replay step finance-1-e1-0042 --watch usage.cost_usd",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at := cmd.Flags().Changed("at")
 			switch {

@@ -37,7 +37,6 @@ func TimelineCommand(a *cli.App) *cobra.Command {
 			"\"acescope lineage TASK --json\" lists the runs.",
 		Example: "acescope timeline finance-1-e1-0042\n" +
 			"acescope timeline finance-1-e1-0042 --events --errors --json | jq .message",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return timeline(a, cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().BoolVar(&f.events, "events", false, "list the events instead of spans")

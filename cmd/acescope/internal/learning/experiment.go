@@ -33,7 +33,6 @@ func experimentListCommand(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Short:   fmt.Sprintf("List the newest %d experiments and their progress", experiments.MaxExperiments),
 		Example: "acescope experiment list --json | jq -r '[.experiment_id, .accuracy] | @tsv'",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return experimentList(a, cmd.Context()) },
 	}
 }
@@ -122,7 +121,6 @@ func experimentShowCommand(a *cli.App) *cobra.Command {
 		Example: "acescope experiment show finance-1 --metric playbook\n" +
 			"acescope experiment show finance-1 --tasks --json | " +
 			"jq -r 'select(.type == \"experiment_task\") | [.n, .rolling_accuracy] | @tsv'",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return experimentShow(a, cmd.Context(), args[0], f)
 		},
@@ -285,7 +283,6 @@ func experimentCompareCommand(a *cli.App) *cobra.Command {
 			"If A or B is a group of repeats (\"acescope run --repeats\"), compare the means over the repeats.",
 		Example: "acescope experiment compare plain tuned\n" +
 			"acescope experiment compare plain tuned --json | jq -r 'select(.flip == \"broken\") | .b.task_id'",
-		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return experimentCompare(a, cmd.Context(), args[0], args[1], all)
 		},

@@ -60,7 +60,6 @@ func ImportCommand(a *cli.App) *cobra.Command {
 		Example: "acescope import results/ace_run_20260102_030405_finer_offline\n" +
 			"acescope import snapshots/step*.txt --branch appworld --dry-run\n" +
 			"acescope playbook show finer@best",
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(orders, f.order) {
 				return cli.UsageError("--order %q: must be one of %s", f.order, cli.Join(orders))

@@ -37,7 +37,6 @@ func branchesCommand(a *cli.App) *cobra.Command {
 		Use:        "branches",
 		SuggestFor: []string{"list"},
 		Short:      "List the branches of playbook versions, one for each experiment",
-		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := openStore(a, cmd.Context())
 			if err != nil {
@@ -61,7 +60,6 @@ func logCommand(a *cli.App) *cobra.Command {
 		Short: "List the versions of a branch, newest first: the task, its changes and their reason",
 		Example: "acescope playbook log finance-1 --limit 20\n" +
 			"acescope playbook log --json | jq -r 'select(.removed > 0) | [.seq, .task_id, .rationale] | @tsv'",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return playbookLog(a, cmd.Context(), cli.Arg(args, 0), limit)
 		},
@@ -130,7 +128,6 @@ func showCommand(a *cli.App) *cobra.Command {
 		Example: "acescope playbook show finance-1 > best.txt\n" +
 			"acescope playbook show finance-1@40 --format skillbook\n" +
 			"acescope playbook show other.json --format text",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return playbookShow(a, cmd.Context(), cli.Arg(args, 0), format)
 		},
@@ -195,7 +192,6 @@ func diffCommand(a *cli.App) *cobra.Command {
 			refHelp,
 		Example: "acescope playbook diff finance-1@0 finance-1\n" +
 			"acescope playbook diff before.txt after.json --json | jq 'select(.type == \"removed\")'",
-		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return DiffPlaybooks(a, cmd.Context(), args[0], args[1])
 		},
@@ -300,7 +296,6 @@ func healthCommand(a *cli.App) *cobra.Command {
 			refHelp,
 		Example: "acescope playbook health finance-1 --accuracy\n" +
 			"acescope playbook health best.txt --json | jq 'select(.severity == \"error\")'",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return playbookHealth(a, cmd.Context(), cli.Arg(args, 0), accuracy)
 		},

@@ -27,7 +27,6 @@ func blameCommand(a *cli.App) *cobra.Command {
 			refHelp,
 		Example: "acescope playbook blame calc-00041 --events\nacescope playbook blame finance-1@40 --bullet calc-00041\n" +
 			"acescope playbook blame finance-1 --json | jq -r '[.bullet.id, .added.task_id] | @tsv'",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return playbookBlame(a, cmd.Context(), cli.Arg(args, 0), bullet, events)
 		},

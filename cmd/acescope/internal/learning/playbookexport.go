@@ -64,7 +64,6 @@ func exportCommand(a *cli.App) *cobra.Command {
 			"acescope playbook export finance-1@40 --json | jq -r .hash\n" +
 			"acescope playbook export finance-1 .claude/skills/finance --to skill\n" +
 			"acescope playbook export finance-1 AGENTS.md --to agents-md --budget 2000",
-		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -292,7 +291,6 @@ func syncCommand(a *cli.App) *cobra.Command {
 		Example: "acescope playbook sync . --branch finance-1 --to agents-md --budget 2000\n" +
 			"acescope playbook sync .\n" +
 			"acescope playbook sync AGENTS.md --watch",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.to != "" && !slices.Contains(agentTargets, f.to):

@@ -27,7 +27,6 @@ func TriageCommand(a *cli.App) *cobra.Command {
 			"are retrying, the slowest and the most expensive runs, and how long each phase takes.",
 		Example: "acescope triage\nacescope triage -q experiment=finance-7 --since 24h\n" +
 			"acescope triage --json | jq -r '.groups[] | [.count, .kind, .pattern] | @tsv'",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return triage(a, cmd.Context(), o) },
 	}
 	f := cmd.Flags()
