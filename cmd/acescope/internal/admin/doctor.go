@@ -33,7 +33,7 @@ const (
 
 // HealthLine is the health of the server, the workers and this process.
 type HealthLine struct {
-	OK bool `json:"ok" jsonschema:"whether no check failed"` // no check failed
+	OK bool `json:"ok" jsonschema:"whether no check failed"`
 	*system.System
 }
 

@@ -241,7 +241,7 @@ func SchemaCommand(a *cli.App) *cobra.Command {
 // schemaName is a schema in the list.
 type schemaName struct {
 	Command string   `json:"command" jsonschema:"command"`
-	Lines   []string `json:"lines" jsonschema:"types of its lines"` // the types of its lines
+	Lines   []string `json:"lines" jsonschema:"types of its lines"`
 }
 
 func schema(a *cli.App, command string) error {

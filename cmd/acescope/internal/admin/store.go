@@ -74,7 +74,7 @@ func countText(c garbage.Count) string {
 type ImportLine struct {
 	Directory string `json:"directory" jsonschema:"data directory"`
 	Artifacts int    `json:"artifacts" jsonschema:"copied artifacts, with those that the store had"`
-	Bytes     int64  `json:"bytes" jsonschema:"bytes of these artifacts"` // of the artifacts
+	Bytes     int64  `json:"bytes" jsonschema:"bytes of these artifacts"`
 	Branches  int    `json:"branches"`
 	Versions  int    `json:"versions"`  // of the branches that the store lacked
 	Playbooks int    `json:"playbooks"` // whole playbooks that the store lacked, also those on no branch
@@ -160,7 +160,7 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 type GarbageLine struct {
 	Key     string `json:"key" jsonschema:"key of the object in the store"`
 	Bytes   int64  `json:"bytes" jsonschema:"bytes of the object"`
-	Deleted bool   `json:"deleted" jsonschema:"it was deleted; false in a dry run"` // false in a dry run
+	Deleted bool   `json:"deleted" jsonschema:"it was deleted; false in a dry run"`
 }
 
 type GarbageEnd struct {

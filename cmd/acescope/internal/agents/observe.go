@@ -52,8 +52,8 @@ func withTaskFlag(name string, cmd *cobra.Command, same string) *cobra.Command {
 // HooksLine is a change to an agent's settings.
 type HooksLine struct {
 	Path    string   `json:"path" jsonschema:"settings file of the agent"`
-	Hook    string   `json:"hook,omitempty" jsonschema:"hook program"` // the program, for an installation
-	Events  []string `json:"events"`                                   // that have the hook now
+	Hook    string   `json:"hook,omitempty" jsonschema:"hook program"`
+	Events  []string `json:"events"` // that have the hook now
 	Changed bool     `json:"changed" jsonschema:"whether the file changed"`
 	DryRun  bool     `json:"dry_run" jsonschema:"whether nothing was written"`
 	Backup  string   `json:"backup,omitempty"` // of the previous settings
@@ -281,7 +281,7 @@ type ObserveLine struct {
 type hookSettings struct {
 	Scope   string   `json:"scope"` // user, project
 	Path    string   `json:"path"`
-	Hook    string   `json:"hook,omitempty" jsonschema:"hook command"` // the command line
+	Hook    string   `json:"hook,omitempty" jsonschema:"hook command"`
 	Events  []string `json:"events" jsonschema:"installed hooks"`
 	Missing []string `json:"missing"` // events without the hook, if others have it
 }

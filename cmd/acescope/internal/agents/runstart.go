@@ -55,7 +55,12 @@ boolean, an item of a list or a text. NAME:=JSON is passed unchanged.`,
 acescope agent start writer --prompt @task.md --detach --json
 jq -n '{db:"shop.db"}' | acescope agent start backup --parameters - --require-tag sqlite`,
 		Args: nameArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return startRun(a, cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(a, cmd.Context(), func(c *RunClient, r run.Request) error {
+				r.AgentName = args[0]
+				return c.StartRun(cmd.Context(), r, f)
+			})
+		},
 	}
 	f.StartFlags(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("param", "parameters")
@@ -73,7 +78,9 @@ same directory. SESSION may be the id of one of its runs. The command waits for 
 start does.`,
 		Example: "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return resumeRun(a, cmd.Context(), args[0], f)
+			return f.run(a, cmd.Context(), func(c *RunClient, r run.Request) error {
+				return c.ResumeRun(cmd.Context(), args[0], r, f)
+			})
 		},
 	}
 	f.resumeFlags(cmd.Flags())
@@ -168,30 +175,17 @@ func (f RunFlags) Request(ctx context.Context) (run.Request, error) {
 // waits reports whether the command stays until the run has ended.
 func (f RunFlags) waits(m run.Mode) bool { return f.wait || m == run.Sync }
 
-func startRun(a *cli.App, ctx context.Context, name string, f RunFlags) error {
+// run connects and starts the run of the request. If the command does not wait, another process serves it.
+func (f RunFlags) run(a *cli.App, ctx context.Context, do func(*RunClient, run.Request) error) error {
 	r, err := f.Request(ctx)
 	if err != nil {
 		return err
 	}
-	r.AgentName = name
-	return f.withBackground(a, ctx, r.Mode, func(c *RunClient) error { return c.StartRun(ctx, r, f) })
-}
-
-func resumeRun(a *cli.App, ctx context.Context, id string, f RunFlags) error {
-	r, err := f.Request(ctx)
-	if err != nil {
-		return err
+	start := func() error { return withRuns(a, ctx, func(c *RunClient) error { return do(c, r) }) }
+	if f.waits(r.Mode) {
+		return start()
 	}
-	return f.withBackground(a, ctx, r.Mode, func(c *RunClient) error { return c.ResumeRun(ctx, id, r, f) })
-}
-
-// withBackground connects. If the command does not wait, another process serves the run.
-func (f RunFlags) withBackground(a *cli.App, ctx context.Context, m run.Mode,
-	do func(*RunClient) error) error {
-	if f.waits(m) {
-		return withRuns(a, ctx, do)
-	}
-	return runs.HandOver(a, ctx, func() error { return withRuns(a, ctx, do) })
+	return runs.HandOver(a, ctx, start)
 }
 
 // StartRun starts a run and waits for its end if the flags say so.

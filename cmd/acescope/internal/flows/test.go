@@ -51,8 +51,8 @@ func testCommand(a *cli.App) *cobra.Command {
 
 type TestLine struct {
 	Flow string `json:"flow" jsonschema:"name of the flow"`
-	Case string `json:"case" jsonschema:"name of the case, or the recorded run"`  // name, or the recorded run
-	Line int    `json:"line,omitempty" jsonschema:"line of the case in its file"` // of the case in its file
+	Case string `json:"case" jsonschema:"name of the case, or the recorded run"` // name, or the recorded run
+	Line int    `json:"line,omitempty" jsonschema:"line of the case in its file"`
 	flowtest.Report
 	Passed     bool    `json:"passed" jsonschema:"true if there are no differences"`
 	DurationMS float64 `json:"duration_ms" jsonschema:"duration of the test"`
@@ -199,8 +199,12 @@ func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error
 		if line.Outcome == flowtest.Differs {
 			differing++
 		}
-		out.Line(line, "%-12s  %s  %s", verdictText(line.Outcome), r.WorkflowID, r.Status)
-		if text := cmp.Or(line.Why, differenceText(line.Difference)); text != "" && !a.JSON {
+		out.Line(line, "%-12s  %s  %s", cmp.Or(verdictWords[line.Outcome], line.Outcome), r.WorkflowID, r.Status)
+		text := line.Why
+		if line.Difference != nil {
+			text = cmp.Or(text, line.Difference.Message)
+		}
+		if text != "" && !a.JSON {
 			out.Printf("              %s", text)
 		}
 		return out.Flush()
@@ -217,22 +221,8 @@ func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error
 	return nil
 }
 
-func verdictText(outcome string) string {
-	switch outcome {
-	case flowtest.Differs:
-		return "would differ"
-	case flowtest.Same:
-		return "same so far"
-	}
-	return outcome
-}
-
-func differenceText(d *flowtest.Difference) string {
-	if d == nil {
-		return ""
-	}
-	return d.Message
-}
+// verdictWords are the outcomes that the text words otherwise.
+var verdictWords = map[string]string{flowtest.Differs: "would differ", flowtest.Same: "same so far"}
 
 func checkRun(ctx context.Context, e *engine.Engine, src flow.Source, r sourceruns.Run) flowtest.Verdict {
 	events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), r.WorkflowID, r.RunID)

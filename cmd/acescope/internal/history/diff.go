@@ -226,7 +226,7 @@ type diffSideLine struct {
 
 // PairLine is a step of both runs, or of one.
 type PairLine struct {
-	Number int    `json:"pair" jsonschema:"number, from 1"` // 1-based
+	Number int    `json:"pair" jsonschema:"number, from 1"`
 	Kind   string `json:"kind" jsonschema:"kind of step"`
 	Name   string `json:"name"`
 	Key    string `json:"step" jsonschema:"kind, name and number"`

@@ -20,7 +20,7 @@ import (
 
 type LineageLine struct {
 	cli.RunLine     // with type lineage
-	Depth       int `json:"depth" jsonschema:"0 for the root"` // 0 for the original
+	Depth       int `json:"depth" jsonschema:"0 for the root"`
 	// OriginalRun is the parent in the tree: the run that this run was forked or reset from or, if that run
 	// was deleted, the newest run of its workflow ID.
 	OriginalRun string           `json:"original_run_id,omitempty"`

@@ -102,7 +102,7 @@ type VerifyEnd struct {
 type VerifyReason struct {
 	Reason    string `json:"reason" jsonschema:"why histories are unverified"`
 	Histories int    `json:"histories" jsonschema:"number of them"`
-	Example   string `json:"example" jsonschema:"workflow or source of one of them"` // name of one of them
+	Example   string `json:"example" jsonschema:"workflow or source of one of them"`
 
 	text string // its line
 }

@@ -142,7 +142,7 @@ type PlaybookLine struct {
 	Hash    string            `json:"hash"`
 	Branch  string            `json:"branch,omitempty"`
 	Seq     *int              `json:"seq,omitempty"`
-	Report  *playbook.Report  `json:"report,omitempty" jsonschema:"of a file: what was read"` // for a file
+	Report  *playbook.Report  `json:"report,omitempty" jsonschema:"of a file: what was read"`
 	NextID  int               `json:"next_id" jsonschema:"number of the next new bullet"`
 	Bullets []playbook.Bullet `json:"bullets" jsonschema:"bullets"`
 	// Sections lists all sections if one has no bullet.

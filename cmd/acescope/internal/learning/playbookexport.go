@@ -68,7 +68,12 @@ func exportCommand(a *cli.App) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return exportPlaybook(a, cmd.Context(), args[0], cli.Arg(args, 1), f)
+			r, _, err := findRef(a, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			reportFiles(a, r)
+			return r.export(a, cmd.Context(), cli.Arg(args, 1), f)
 		},
 	}
 	cmd.Flags().StringVar(&f.to, "to", exportTargets[0], "form: "+strings.Join(exportTargets, ", "))
@@ -92,15 +97,6 @@ func (f *exportFlags) check(cmd *cobra.Command) error {
 		return cli.UsageError("--budget %d: must be above 0", f.budget)
 	}
 	return nil
-}
-
-func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f exportFlags) error {
-	r, _, err := findRef(a, ctx, name)
-	if err != nil {
-		return err
-	}
-	reportFiles(a, r)
-	return r.export(a, ctx, path, f)
 }
 
 // ExportPlaybook writes a version of the store to a file in a form. It returns the output of the command,
