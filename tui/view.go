@@ -262,11 +262,6 @@ func Asked(q Question) tea.Msg {
 	return Then(func(s Shell) tea.Cmd { s.Confirm(q); return nil })
 }
 
-// Prompting returns the message by which a command opens a line to type in.
-func Prompting(p Prompt) tea.Msg {
-	return Then(func(s Shell) tea.Cmd { s.Ask(p); return nil })
-}
-
 // Then returns the message by which a command continues with the shell.
 func Then(do func(Shell) tea.Cmd) tea.Msg { return thenMsg{do} }
 

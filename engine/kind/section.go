@@ -66,8 +66,6 @@ type Outcome string
 const (
 	OutcomeOK       Outcome = "ok"
 	OutcomeFailed   Outcome = "failed"
-	OutcomeDenied   Outcome = "denied"
-	OutcomePending  Outcome = "pending"
 	OutcomeCorrect  Outcome = "correct"
 	OutcomeWrong    Outcome = "wrong"
 	OutcomeAccepted Outcome = "accepted"

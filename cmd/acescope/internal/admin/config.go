@@ -16,28 +16,28 @@ import (
 )
 
 type configLine struct {
-	Paths     cli.Paths          `json:"paths"`
-	Settings  []cli.SettingLine  `json:"settings"`
-	Filters   []runs.SavedFilter `json:"filters"`
-	Warnings  []string           `json:"warnings"`
-	Providers []cli.ProviderLine `json:"providers"`
-	Graders   []cli.GraderLine   `json:"graders"`
-	Replayers []cli.ReplayerLine `json:"replayers"`
+	Paths     cli.Paths          `json:"paths" jsonschema:"paths"`
+	Settings  []cli.SettingLine  `json:"settings" jsonschema:"settings"`
+	Filters   []runs.SavedFilter `json:"filters" jsonschema:"saved filters"`
+	Warnings  []string           `json:"warnings" jsonschema:"what is wrong with the configuration"`
+	Providers []cli.ProviderLine `json:"providers" jsonschema:"providers"`
+	Graders   []cli.GraderLine   `json:"graders" jsonschema:"programs that grade answers"`
+	Replayers []cli.ReplayerLine `json:"replayers" jsonschema:"programs that verify histories of other workers"`
 }
 
 type themeLine struct {
 	Name   string `json:"name"`
-	Base   string `json:"base,omitempty"`
+	Base   string `json:"base,omitempty" jsonschema:"theme that it extends"`
 	Source string `json:"source"`
-	Active bool   `json:"active"`
+	Active bool   `json:"active" jsonschema:"whether it is used"`
 }
 
 // keyLine is an action of the console with its keys.
 type keyLine struct {
 	Group       string   `json:"group"`
-	Action      string   `json:"action"`
-	Keys        []string `json:"keys"`
-	Description string   `json:"description"`
+	Action      string   `json:"action" jsonschema:"action"`
+	Keys        []string `json:"keys" jsonschema:"keys, maybe none"`
+	Description string   `json:"description" jsonschema:"meaning"`
 	Mutates     bool     `json:"mutates,omitempty"`
 }
 
@@ -47,21 +47,18 @@ func ConfigCommand(a *cli.App) *cobra.Command {
 		Short: "Show the effective settings, their sources, and the paths of the configuration and data",
 		Example: "acescope config\nacescope config --json | jq -r '.paths.config'\nacescope config themes\n" +
 			"acescope config keys",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return config(a, cmd.Context()) },
 	})
 	markdown := false
 	keys := a.ConsoleFlags(&cobra.Command{
 		Use:   "keys",
 		Short: "List the actions of the console with their keys",
-		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return configKeys(a, cmd.Context(), markdown) },
 	})
 	keys.Flags().BoolVar(&markdown, "markdown", false, "write the page docs/reference/keys.md")
 	cmd.AddCommand(keys, a.ConsoleFlags(&cobra.Command{
 		Use:   "themes",
 		Short: "List the themes and their files",
-		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return configThemes(a) },
 	}))
 	return cmd
@@ -81,10 +78,7 @@ func config(a *cli.App, ctx context.Context) error {
 		Filters:   append([]runs.SavedFilter{}, a.Settings.File.Filters...),
 		Warnings:  append([]string{}, a.Settings.Warnings...),
 	}
-	if a.JSON {
-		return cli.NewLines(a).Write(c)
-	}
-	return printConfig(a, c)
+	return cli.Show(a, c, func() error { return printConfig(a, c) })
 }
 
 func printConfig(a *cli.App, c configLine) error {

@@ -42,7 +42,6 @@ func DemoCommand(a *cli.App) *cobra.Command {
 			"The demo needs no language model, no API key and no network. Every phase takes at least --pace.\n" +
 			"It starts low because the learner ignores formulas that prompts state; \"acescope experiment show\" prints\n" +
 			"the accuracy of a program that reads them.",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tasks < 1 || pace < 0 {
 				return cli.UsageError("--tasks must be above 0 and --pace 0 or more")
@@ -115,7 +114,6 @@ func ProblemsCommand(a *cli.App) *cobra.Command {
 		Short: "Write a data set of labeled finance problems, generated from a seed",
 		Example: "acescope problems --count 300 --seed 1 > train.jsonl\n" +
 			"acescope problems --count 100 --seed 2 > held-out.jsonl",
-		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if n < 1 {
 				return cli.UsageError("--count %d: must be above 0", n)

@@ -17,6 +17,8 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/agents/observe/spool"
+	"acescope/engine/tasks/blueprint"
 	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
@@ -31,7 +33,7 @@ const (
 
 // HealthLine is the health of the server, the workers and this process.
 type HealthLine struct {
-	OK bool `json:"ok"` // no check failed
+	OK bool `json:"ok" jsonschema:"whether no check failed"`
 	*system.System
 }
 
@@ -43,7 +45,6 @@ func DoctorCommand(a *cli.App) *cobra.Command {
 			"and advise what to do. The exit code is 0 if every check passes, 1 if one fails, and 5 if the server cannot\n" +
 			"be reached.",
 		Example: "acescope doctor\nacescope doctor --json | jq 'select(.type == \"check\" and .state != \"ok\")'",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return doctor(a, cmd.Context()) },
 	}
 }
@@ -274,43 +275,35 @@ func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, health
 	ctx, cancel := context.WithTimeout(ctx, dispatcherTimeout)
 	defer cancel()
 	view, err := e.Runners(ctx, runner.ViewOptions{})
-	if errors.Is(err, engine.ErrEncoded) {
-		x.report("runners", cluster.Info, "unknown: %v", err)
-		return
-	}
-	if err != nil && health.Starting() {
-		x.report("runners", cluster.Info, "the dispatcher does not answer yet; the host has just started")
-		return
-	}
-	if err != nil && health.OpenRuns == 0 && e.Mode() == engine.Cluster {
-		x.report("runners", cluster.Info, "unknown: no worker answers for the dispatcher, and no run is open")
-		return
-	}
-	if err != nil {
-		x.report("runners", cluster.Error,
-			"the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
-		return
-	}
 	count := map[runner.Status]int{}
 	for _, r := range view.Runners {
 		count[r.Status]++
 	}
-	if len(view.Runners) == 0 {
+	switch {
+	case errors.Is(err, engine.ErrEncoded):
+		x.report("runners", cluster.Info, "unknown: %v", err)
+	case err != nil && health.Starting():
+		x.report("runners", cluster.Info, "the dispatcher does not answer yet; the host has just started")
+	case err != nil && health.OpenRuns == 0 && e.Mode() == engine.Cluster:
+		x.report("runners", cluster.Info, "unknown: no worker answers for the dispatcher, and no run is open")
+	case err != nil:
+		x.report("runners", cluster.Error,
+			"the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
+	case len(view.Runners) == 0:
 		x.report("runners", cluster.Info, "no runner is registered; start one with \"acescope runner start\"")
-		return
+	default:
+		x.report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner",
+			count[runner.Online], count[runner.Stale], count[runner.Draining], ace.Count(view.Waiting, "run"))
 	}
-	x.report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner",
-		count[runner.Online], count[runner.Stale], count[runner.Draining], ace.Count(view.Waiting, "run"))
 }
 
 // checkBlueprints reports the directories of blueprints, and each blueprint that cannot be used.
 func (x *examination) checkBlueprints(ctx context.Context) {
 	l, err := x.app.Library()
-	if err != nil {
-		x.report("blueprints", cluster.Error, "%s", cli.OneLine(err))
-		return
+	var entries []blueprint.Entry
+	if err == nil {
+		entries, err = l.Entries(ctx)
 	}
-	entries, err := l.Entries(ctx)
 	if err != nil {
 		x.report("blueprints", cluster.Error, "%s", cli.OneLine(err))
 		return
@@ -334,4 +327,38 @@ func (x *examination) checkBlueprints(ctx context.Context) {
 		return
 	}
 	x.report("blueprints", cluster.OK, "%d usable, in %s", good, strings.Join(existing, ", "))
+}
+
+// healthDeps returns what the readers of the health need.
+func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
+	dir, _ := a.DataDir()        // the connection exists, so there is a data directory
+	cache, _ := cli.TraceCache() // without a state directory, nothing is kept
+	return cluster.Deps{
+		Client: e.Client, Namespace: e.Namespace(), TaskQueue: e.TaskQueue, Playbooks: e.Books,
+		Prompts: e.Prompts, DataDir: dir, Mirror: engine.LogMirror(e),
+		Transcripts: engine.TranscriptMirror(e), Spool: spool.Dir(os.Getenv), Artifact: e.Artifacts.Get,
+		TraceCache: cache, Version: cli.BuildVersion(),
+		Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
+		Store: func(ctx context.Context) (string, error) { return engine.CheckStore(ctx, e) },
+	}
+}
+
+// host returns a function that describes the host of the server, which changes at a takeover.
+func host(e *engine.Engine, dir string) func() cluster.Host {
+	return func() cluster.Host {
+		h := cluster.Host{Worker: e.Serves()}
+		n := e.Node()
+		if n == nil {
+			return h
+		}
+		ep := n.Endpoint()
+		h.PID, h.Version, h.Started, h.DataDir, h.Lost = ep.PID, ep.Version, ep.Started, dir, ep.Lost(dir)
+		h.Clock = ep.Clock.Warning()
+		free, err := e.Free()
+		if err != nil {
+			h.FreeErr = err.Error()
+		}
+		h.Free = free
+		return h
+	}
 }

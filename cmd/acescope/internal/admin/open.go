@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,6 @@ func OpenCommand(a *cli.App) *cobra.Command {
 			"--json, or if standard output is not a terminal, it writes each run as acescope show does.",
 		Example: "acescope open bug-report.json.gz\nacescope open histories/\nssh host cat q.json | acescope open -\n" +
 			"acescope open histories/ --json | jq .status",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := cli.FilesIn(args[0])
 			switch {
@@ -155,10 +155,7 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 	screen := screenOptions{source: "file " + full, views: console.Options{Refuse: c.refuse},
 		frames: c.frames}
 	err = runConsole(a, ctx, c.feeds, screen, c.run)
-	if c.err != nil {
-		return c.err
-	}
-	return err
+	return cmp.Or(c.err, err)
 }
 
 func (c *fileConsole) run(ctx context.Context, p *tea.Program) {

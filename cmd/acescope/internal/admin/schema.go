@@ -1,14 +1,18 @@
 package admin
 
 import (
+	"cmp"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/agents"
@@ -226,6 +230,7 @@ func SchemaCommand(a *cli.App) *cobra.Command {
 			"memo. Later versions may add fields, so the schemas allow additional ones.",
 		Example: "acescope schema list\nacescope schema show | jq '.\"$defs\" | keys'\n" +
 			"acescope schema contract run_curator",
+		Args: cobra.ArbitraryArgs, // the words of a command
 		ValidArgsFunction: func(
 			_ *cobra.Command, args []string, _ string,
 		) ([]string, cobra.ShellCompDirective) {
@@ -240,8 +245,8 @@ func SchemaCommand(a *cli.App) *cobra.Command {
 
 // schemaName is a schema in the list.
 type schemaName struct {
-	Command string   `json:"command"`
-	Lines   []string `json:"lines"` // the types of its lines
+	Command string   `json:"command" jsonschema:"command"`
+	Lines   []string `json:"lines" jsonschema:"types of its lines"`
 }
 
 func schema(a *cli.App, command string) error {
@@ -372,5 +377,31 @@ func tidy(s *jsonschema.Schema, strict bool) {
 	tidy(s.Items, strict)
 	for _, p := range s.Properties {
 		tidy(p, strict)
+	}
+}
+
+//go:embed descriptions.toml
+var descriptionsFile []byte
+
+const (
+	commonFields = "common" // section of fields that mean the same in every type
+	aboutType    = "_"      // entry that describes a type as a whole
+)
+
+// descriptions returns the descriptions of the JSON output, by section and field name. A section is a line's
+// type, or a path to a nested object such as "summary.epochs". A struct tag jsonschema:"…" on the field comes
+// first.
+var descriptions = sync.OnceValue(func() (sections map[string]map[string]string) {
+	if err := toml.Unmarshal(descriptionsFile, &sections); err != nil {
+		panic("descriptions.toml: " + err.Error())
+	}
+	return sections
+})
+
+func describe(s *jsonschema.Schema, name string) {
+	all := descriptions()
+	s.Description = all[name][aboutType]
+	for field, property := range s.Properties {
+		property.Description = cmp.Or(property.Description, all[name][field], all[commonFields][field])
 	}
 }

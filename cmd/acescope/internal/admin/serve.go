@@ -29,7 +29,6 @@ func ServeCommand(a *cli.App) *cobra.Command {
 			"With --ui, also serve the Temporal Web UI to browsers of this machine, and print a link that works once.",
 		Example: "acescope serve\nacescope serve --ui\n" +
 			"eval \"$(acescope serve --print-env)\" && temporal workflow list",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(a, cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.printEnv, "print-env", false,
@@ -49,7 +48,7 @@ type ServeLine struct {
 	Mode      engine.Mode       `json:"mode"`
 	Address   string            `json:"address"`
 	Namespace string            `json:"namespace"`
-	TaskQueue string            `json:"task_queue"`
+	TaskQueue string            `json:"task_queue" jsonschema:"task queue whose runs it executes"`
 	DataDir   string            `json:"data_dir"`
 	Store     string            `json:"store,omitempty"`
 	UI        string            `json:"ui_url,omitempty"`

@@ -41,7 +41,6 @@ func SetupCommand(a *cli.App) *cobra.Command {
 			"stays as it is.",
 		Example: "acescope setup --address temporal.example.com:7233 --namespace ace-dev\n" +
 			"acescope setup --address temporal.example.com:7233 --store 's3://team-ace?region=eu-central-1'",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case a.Cluster() == nil:

@@ -35,18 +35,15 @@ func storeShowCommand(a *cli.App) *cobra.Command {
 		Short: "Show where the store is and what it holds",
 		Long: "Shows the store that the machines of a cluster share, which is registered in the namespace, or the data\n" +
 			"directory of the embedded server.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := a.OpenReadOnly(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return storeShow(a, cmd.Context(), e)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return storeShow(a, cmd.Context()) },
 	}
 }
 
-func storeShow(a *cli.App, ctx context.Context, e *engine.Engine) error {
+func storeShow(a *cli.App, ctx context.Context) error {
+	e, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return err
+	}
 	u, err := engine.UseOfStore(ctx, e)
 	if err != nil {
 		return err
@@ -75,9 +72,9 @@ func countText(c garbage.Count) string {
 
 // ImportLine says what was copied from a data directory.
 type ImportLine struct {
-	Directory string `json:"directory"`
-	Artifacts int    `json:"artifacts"`
-	Bytes     int64  `json:"bytes"` // of the artifacts
+	Directory string `json:"directory" jsonschema:"data directory"`
+	Artifacts int    `json:"artifacts" jsonschema:"copied artifacts, with those that the store had"`
+	Bytes     int64  `json:"bytes" jsonschema:"bytes of these artifacts"`
 	Branches  int    `json:"branches"`
 	Versions  int    `json:"versions"`  // of the branches that the store lacked
 	Playbooks int    `json:"playbooks"` // whole playbooks that the store lacked, also those on no branch
@@ -93,20 +90,10 @@ func storeImportCommand(a *cli.App) *cobra.Command {
 			"copied again, so an interrupted import can be repeated. Damaged objects, and branches that have other\n" +
 			"versions in the store, are skipped and named; the exit code is then 1.",
 		Example: "acescope store import ~/.local/share/acescope --address temporal.example.com:7233",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return storeImport(a, cmd.Context(), args[0])
 		},
 	}
-}
-
-// importPrompts copies the phase prompts of a data directory, whose artifacts are copied.
-func importPrompts(ctx context.Context, e *engine.Engine, dir string) (versions int, err error) {
-	from, err := prompts.OpenDirReadOnly(ctx, dir, nil)
-	if err != nil {
-		return 0, err
-	}
-	return e.Prompts.Import(ctx, from)
 }
 
 func storeImport(a *cli.App, ctx context.Context, dir string) error {
@@ -153,7 +140,11 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 			line.Branches++
 		}
 	}
-	if line.Prompts, err = importPrompts(ctx, e, dir); failed(err) {
+	texts, err := prompts.OpenDirReadOnly(ctx, dir, nil)
+	if err == nil {
+		line.Prompts, err = e.Prompts.Import(ctx, texts)
+	}
+	if failed(err) {
 		return err
 	}
 	err = cli.Report(a, line, "copied %s (%s) and %s with %s", ace.Count(line.Artifacts, "artifact"),
@@ -167,13 +158,13 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 
 // GarbageLine is an object that nothing refers to.
 type GarbageLine struct {
-	Key     string `json:"key"`
-	Bytes   int64  `json:"bytes"`
-	Deleted bool   `json:"deleted"` // false in a dry run
+	Key     string `json:"key" jsonschema:"key of the object in the store"`
+	Bytes   int64  `json:"bytes" jsonschema:"bytes of the object"`
+	Deleted bool   `json:"deleted" jsonschema:"it was deleted; false in a dry run"`
 }
 
 type GarbageEnd struct {
-	DryRun bool `json:"dry_run"`
+	DryRun bool `json:"dry_run" jsonschema:"nothing was deleted"`
 	garbage.Report
 }
 
@@ -191,7 +182,6 @@ func storeGCCommand(a *cli.App) *cobra.Command {
 			"no playbook branch refers to, if they are old enough. How long runs are kept is a setting of the namespace.\n" +
 			"Playbook branches are never deleted.",
 		Example: "acescope store gc --dry-run\nacescope store gc --older-than 720h --yes",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.olderThan < bucket.MinAge {
 				return cli.UsageError("--older-than %s: must be at least %s", f.olderThan, bucket.MinAge)

@@ -11,11 +11,11 @@ import (
 )
 
 type versionLine struct {
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-	Server   string `json:"temporal_server"`
-	SDK      string `json:"temporal_sdk"`
+	Version  string `json:"version" jsonschema:"version of acescope"`
+	Go       string `json:"go" jsonschema:"Go version"`
+	Platform string `json:"platform" jsonschema:"operating system and architecture"`
+	Server   string `json:"temporal_server" jsonschema:"version of the Temporal server"`
+	SDK      string `json:"temporal_sdk" jsonschema:"version of the Temporal SDK"`
 }
 
 func versions() versionLine {
@@ -39,15 +39,13 @@ func VersionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of acescope and of the Temporal modules in it",
-		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := versions()
-			if a.JSON {
-				return cli.NewLines(a).Write(v)
-			}
-			_, err := fmt.Fprintf(a.Out, "acescope %s (%s, %s)\nTemporal server %s, SDK %s\n",
-				v.Version, v.Go, v.Platform, v.Server, v.SDK)
-			return err
+			return cli.Show(a, v, func() error {
+				_, err := fmt.Fprintf(a.Out, "acescope %s (%s, %s)\nTemporal server %s, SDK %s\n",
+					v.Version, v.Go, v.Platform, v.Server, v.SDK)
+				return err
+			})
 		},
 	}
 }

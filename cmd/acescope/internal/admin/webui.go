@@ -24,13 +24,12 @@ func WebCommand(a *cli.App) *cobra.Command {
 			"process must serve the Web UI: \"acescope serve --ui\", or a console in which W was pressed. For a\n" +
 			"cluster with a Web UI of its own, set its address with --ui-address; that of Temporal Cloud is known.",
 		Example: "acescope web finance-1-e1-0042\nacescope web --json | jq -r .url",
-		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return web(a, cmd.Context(), args) },
 	}
 }
 
 type WebLine struct {
-	URL        string `json:"url"`
+	URL        string `json:"url" jsonschema:"link; that of acescope's own Web UI works once, for 10 minutes"`
 	WorkflowID string `json:"workflow_id,omitempty"`
 	RunID      string `json:"run_id,omitempty"`
 }

@@ -43,10 +43,10 @@ type BlueprintLine struct {
 // BlueprintDetail is a blueprint as a run carries it.
 type BlueprintDetail struct {
 	Name       string                `json:"name"`
-	Path       string                `json:"path"`
-	Blueprint  run.Blueprint         `json:"blueprint"`
-	Parameters []blueprint.Parameter `json:"parameters"`
-	Notes      []blueprint.Problem   `json:"notes,omitempty"`
+	Path       string                `json:"path" jsonschema:"directory"`
+	Blueprint  run.Blueprint         `json:"blueprint" jsonschema:"blueprint, as a run carries it"`
+	Parameters []blueprint.Parameter `json:"parameters" jsonschema:"parameters that the schema names"`
+	Notes      []blueprint.Problem   `json:"notes,omitempty" jsonschema:"what works but may not be meant"`
 }
 
 func blueprintListCommand(a *cli.App) *cobra.Command {
@@ -57,7 +57,6 @@ func blueprintListCommand(a *cli.App) *cobra.Command {
 $ACESCOPE_AGENTS_DIR, otherwise in ./agents, ./.acescope/agents and agents beside the configuration
 file. Of blueprints with the same name the first one is used.`,
 		Example: "acescope agent list\nacescope agent list --json | jq -r 'select(.error) | .name + \": \" + .error'",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return listBlueprints(a, cmd.Context()) },
 	}
 }
@@ -107,7 +106,6 @@ func blueprintShowCommand(a *cli.App) *cobra.Command {
 		Short: "Show a blueprint: what it executes, its requirements and parameters",
 		Example: `acescope agent show site-crawler
 acescope agent show site-crawler --json | jq '.blueprint.parameters_schema'`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return showBlueprint(a, args[0]) },
 	}
 }
@@ -186,8 +184,8 @@ func blueprintDetails(b blueprint.Blueprint) (d details) {
 
 type BlueprintNew struct {
 	Name  string   `json:"name"`
-	Path  string   `json:"path"`
-	Files []string `json:"files"`
+	Path  string   `json:"path" jsonschema:"directory"`
+	Files []string `json:"files" jsonschema:"files that were written"`
 }
 
 func blueprintNewCommand(a *cli.App) *cobra.Command {
@@ -200,7 +198,6 @@ func blueprintNewCommand(a *cli.App) *cobra.Command {
 (see acescope agent list). It does not overwrite anything.`,
 		Example: `acescope agent new web-crawler --type deterministic --strategy args
 acescope agent new reviewer --type agent --agents-dir ~/agents`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return newBlueprint(a, args[0], kind, strategy) },
 	}
 	choiceVar(cmd.Flags(), &kind, "type", []run.BlueprintType{run.Agent, run.Deterministic},
@@ -233,11 +230,11 @@ func newBlueprint(a *cli.App, name string, kind run.BlueprintType, strategy run.
 
 type BlueprintCheck struct {
 	Name       string              `json:"name"`
-	Path       string              `json:"path"`
-	OK         bool                `json:"ok"`
-	Problems   []blueprint.Problem `json:"problems"`
+	Path       string              `json:"path" jsonschema:"directory"`
+	OK         bool                `json:"ok" jsonschema:"whether it can be used"`
+	Problems   []blueprint.Problem `json:"problems" jsonschema:"what is wrong"`
 	More       int                 `json:"more,omitempty"` // number of further problems
-	Notes      []blueprint.Problem `json:"notes,omitempty"`
+	Notes      []blueprint.Problem `json:"notes,omitempty" jsonschema:"what works but may not be meant"`
 	ShadowedBy string              `json:"shadowed_by,omitempty"`
 }
 

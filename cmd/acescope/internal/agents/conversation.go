@@ -185,9 +185,9 @@ func writeTranscript(a *cli.App, ctx context.Context, s *transcripts.Session, fo
 type SessionChange struct {
 	SessionID string         `json:"session_id"`
 	State     session.Status `json:"state"`
-	Turn      int            `json:"turn,omitempty"`
-	Waiting   int            `json:"waiting"`
-	Queued    int            `json:"queued"`
+	Turn      int            `json:"turn,omitempty" jsonschema:"turn under way"`
+	Waiting   int            `json:"waiting" jsonschema:"tool calls that wait"`
+	Queued    int            `json:"queued" jsonschema:"messages that wait"`
 	From      runs.Origin    `json:"from"`
 }
 

@@ -43,7 +43,6 @@ Without a data directory or with --no-runs, no server is needed.`,
 acescope cost --since 12h --by experiment,model
 acescope cost --by model --since 2026-11-01 --project shop
 acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.Agent = string(agent)
 			if q.Until != "" && q.Since > q.Until {
@@ -53,17 +52,17 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.Var(checkedValue{kind: "string", get: func() string { return join(by) }, set: func(s string) error {
+	fs.Var(checkedValue{kind: "string", get: func() string { return cli.Join(by) }, set: func(s string) error {
 		by = nil
 		for name := range strings.SplitSeq(s, ",") {
 			if !slices.Contains(transcripts.Bys(), transcripts.By(name)) ||
 				slices.Contains(by, transcripts.By(name)) {
-				return fmt.Errorf("must be some of %s, each once", join(transcripts.Bys()))
+				return fmt.Errorf("must be some of %s, each once", cli.Join(transcripts.Bys()))
 			}
 			by = append(by, transcripts.By(name))
 		}
 		return nil
-	}}, "by", "what a row stands for, one or several with commas: "+join(transcripts.Bys()))
+	}}, "by", "what a row stands for, one or several with commas: "+cli.Join(transcripts.Bys()))
 	day := func(p *string, name, usage string) {
 		fs.Var(checkedValue{kind: "day", get: func() string { return *p }, set: func(s string) (err error) {
 			*p, err = parseDay(s, time.Now())
@@ -77,7 +76,7 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 		"first day: today, yesterday, a date such as 2026-11-22, or how long ago, such as 2w, 7d or 36h")
 	day(&q.Until, "until", "last day, likewise")
 	agents := append(agentcli.CLIs(), costs.Agent)
-	choiceVar(fs, &agent, "agent", agents, "only this agent, acescope for runs: "+join(agents))
+	choiceVar(fs, &agent, "agent", agents, "only this agent, acescope for runs: "+cli.Join(agents))
 	fs.StringVar(&q.Project, "project", "",
 		"only sessions whose directory, experiment or flow contains this text")
 	fs.BoolVar(&noRuns, "no-runs", false, "leave out runs, which are read from a server")
@@ -111,23 +110,23 @@ func parseDay(s string, now time.Time) (string, error) {
 type CostLine struct {
 	By   string                    `json:"by"`
 	Key  string                    `json:"key"`
-	Keys map[transcripts.By]string `json:"keys,omitempty"`
+	Keys map[transcripts.By]string `json:"keys,omitempty" jsonschema:"the keys by unit, if there are several"`
 	Name string                    `json:"name,omitempty"`
 	// CostUSD is nil if no price is known.
 	CostUSD        *float64          `json:"cost_usd,omitempty"`
-	Tokens         transcript.Tokens `json:"tokens"`
+	Tokens         transcript.Tokens `json:"tokens" jsonschema:"tokens"`
 	Unpriced       int64             `json:"unpriced_tokens,omitempty"`
-	UnpricedModels []string          `json:"unpriced_models,omitempty"`
-	Models         []string          `json:"models,omitempty"`
-	Sessions       int               `json:"sessions"`
-	First          string            `json:"first_day,omitempty"`
-	Last           string            `json:"last_day,omitempty"`
-	TimeZone       string            `json:"time_zone"`
+	UnpricedModels []string          `json:"unpriced_models,omitempty" jsonschema:"models of these tokens"`
+	Models         []string          `json:"models,omitempty" jsonschema:"names of the models"`
+	Sessions       int               `json:"sessions" jsonschema:"sessions and runs with usage"`
+	First          string            `json:"first_day,omitempty" jsonschema:"first day with usage"`
+	Last           string            `json:"last_day,omitempty" jsonschema:"last day with usage"`
+	TimeZone       string            `json:"time_zone" jsonschema:"time zone of the days"`
 }
 
 func newCostLine(c transcripts.Cost, by []transcripts.By, zone string) CostLine {
 	l := CostLine{
-		By: strings.ReplaceAll(join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens,
+		By: strings.ReplaceAll(cli.Join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens,
 		Unpriced: c.Unpriced, UnpricedModels: c.UnpricedModels, Models: c.Models, Sessions: c.Sessions,
 		First: c.First, Last: c.Last, TimeZone: zone,
 	}
@@ -227,7 +226,7 @@ func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total 
 	}
 	total.Keys = make([]string, len(by))
 	total.Keys[0] = "total"
-	header := strings.ToUpper(strings.ReplaceAll(join(by), ", ", "\t")) +
+	header := strings.ToUpper(strings.ReplaceAll(cli.Join(by), ", ", "\t")) +
 		"\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITE\tCOST\tSESSIONS+RUNS"
 	if total.Unpriced > 0 {
 		header += "\tUNPRICED"

@@ -39,7 +39,6 @@ serves all clients on this machine that have the token, until it is interrupted.
 serves the data directory, this one does; run acescope serve beside it so that runs continue when
 the client exits.`,
 		Example: "claude mcp add acescope -- acescope mcp\nacescope mcp --http --tags external",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, flag := range []string{"port", "token-file", "json"} {
 				if cmd.Flags().Changed(flag) && !f.http {
@@ -65,8 +64,8 @@ the client exits.`,
 }
 
 type McpLine struct {
-	URL       string `json:"url"`
-	TokenFile string `json:"token_file"`
+	URL       string `json:"url" jsonschema:"URL"`
+	TokenFile string `json:"token_file" jsonschema:"file with the token"`
 }
 
 func serveTools(a *cli.App, ctx context.Context, f mcpFlags) error {

@@ -51,11 +51,11 @@ func withTaskFlag(name string, cmd *cobra.Command, same string) *cobra.Command {
 
 // HooksLine is a change to an agent's settings.
 type HooksLine struct {
-	Path    string   `json:"path"`
-	Hook    string   `json:"hook,omitempty"` // the program, for an installation
-	Events  []string `json:"events"`         // that have the hook now
-	Changed bool     `json:"changed"`
-	DryRun  bool     `json:"dry_run"`
+	Path    string   `json:"path" jsonschema:"settings file of the agent"`
+	Hook    string   `json:"hook,omitempty" jsonschema:"hook program"`
+	Events  []string `json:"events"` // that have the hook now
+	Changed bool     `json:"changed" jsonschema:"whether the file changed"`
+	DryRun  bool     `json:"dry_run" jsonschema:"whether nothing was written"`
 	Backup  string   `json:"backup,omitempty"` // of the previous settings
 	Diff    []string `json:"diff"`             // removed lines start with -, added lines with +
 }
@@ -101,7 +101,6 @@ func observeInstallCommand(a *cli.App) *cobra.Command {
 other settings are kept, and the previous file is saved beside the new one. Settings that are not
 plain JSON are not changed.`,
 		Example: "acescope observe install --dry-run\nacescope observe install --project .",
-		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			hook, err := hookProgram(program)
 			if err != nil {
@@ -127,7 +126,6 @@ func observeUninstallCommand(a *cli.App) *cobra.Command {
 		Use:     "uninstall",
 		Short:   "Remove acescope's hook from Claude Code's settings",
 		Example: "acescope observe uninstall --project .",
-		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			paths, err := f.paths()
 			if err != nil {
@@ -274,17 +272,17 @@ func diffLines(before, after string) []string {
 
 type ObserveLine struct {
 	Observe string `json:"observe"`
-	Spool   string `json:"spool"`
+	Spool   string `json:"spool" jsonschema:"directory of the spool"`
 	observe.Status
-	Settings []hookSettings `json:"settings"`
+	Settings []hookSettings `json:"settings" jsonschema:"settings files with hooks"`
 }
 
 // hookSettings is a settings file with or without acescope's hook.
 type hookSettings struct {
 	Scope   string   `json:"scope"` // user, project
 	Path    string   `json:"path"`
-	Hook    string   `json:"hook,omitempty"` // the command line
-	Events  []string `json:"events"`
+	Hook    string   `json:"hook,omitempty" jsonschema:"hook command"`
+	Events  []string `json:"events" jsonschema:"installed hooks"`
 	Missing []string `json:"missing"` // events without the hook, if others have it
 }
 
@@ -293,7 +291,6 @@ func observeStatusCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the installed hooks and the state of the spool",
-		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			dir := spool.Dir(os.Getenv)
 			if dir == "" {
@@ -315,10 +312,7 @@ func observeStatusCommand(a *cli.App) *cobra.Command {
 					}
 				}
 			}
-			if a.JSON {
-				return cli.NewLines(a).Write(line)
-			}
-			return line.details().print(a.Out)
+			return cli.Show(a, line, func() error { return line.details().print(a.Out) })
 		},
 	}
 	cmd.Flags().StringVar(&project, "project", project, "directory of a project whose settings are shown too")

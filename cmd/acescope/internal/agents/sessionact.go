@@ -102,7 +102,6 @@ agent has answered it. With --id the session accepts it only once, so a script m
 command.`,
 		Example: `acescope session send s-20261121-1 'And now the tests' --wait
 git diff | acescope session send review-1 - --id "$(git rev-parse HEAD)" --follow`,
-		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			content := args[1]
 			if content == "-" {
@@ -169,8 +168,8 @@ func sendAndWait(a *cli.App, ctx context.Context, name, content, messageID strin
 // ApprovalLine is a tool call that waits for the user, or the decision on it.
 type ApprovalLine struct {
 	sessions.Approval
-	Risk     string         `json:"risk,omitempty"`
-	Decision session.Action `json:"decision,omitempty"`
+	Risk     string         `json:"risk,omitempty" jsonschema:"why the call looks irreversible"`
+	Decision session.Action `json:"decision,omitempty" jsonschema:"decision"`
 	Reason   string         `json:"reason,omitempty"`
 }
 
@@ -205,14 +204,11 @@ one call waits. On a terminal it asks for confirmation before it allows a call t
 irreversible.`,
 		Example: `acescope session approve s-1 --json | jq .call.args
 acescope session approve s-1 toolu_01 --deny --reason 'not in this directory'`,
-		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.reason != "" && !f.allow && !f.deny {
 				return cli.UsageError("--reason needs --allow or --deny")
 			}
-			if len(args) == 2 {
-				f.call = args[1]
-			}
+			f.call = cli.Arg(args, 1)
 			return approve(a, cmd.Context(), args[0], f)
 		},
 	}
@@ -315,7 +311,6 @@ func sessionInterruptCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "interrupt SESSION",
 		Short: "Interrupt the current turn; the session continues",
-		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
@@ -341,7 +336,6 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 		Use:   "stop SESSION",
 		Short: "Stop a session and its current turn; its transcript is kept",
 		Long:  "Asks the session to end. On a terminal it asks for confirmation.",
-		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
@@ -393,7 +387,6 @@ messages are deleted; others are kept until 500 newer ones exist. "lost" counts 
 were deleted unacknowledged.`,
 		Example: `acescope session receive s-1 --after 0 --wait --json | jq .next
 acescope session receive s-1 --after 12 --ack 12 --json`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return receive(a, cmd.Context(), args[0], r) },
 	}
 	fs := cmd.Flags()
@@ -445,4 +438,75 @@ func receiveMessages(ctx context.Context, e *engine.Engine, id string, r session
 		return end.After(r.After, r.Limit), err
 	}
 	return got, err
+}
+
+// SessionMoved is a session that was assigned to this machine.
+type SessionMoved struct {
+	SessionID string         `json:"session_id"`
+	From      string         `json:"from,omitempty"` // name of the machine that had the session
+	To        string         `json:"to" jsonschema:"this machine"`
+	WorkDir   string         `json:"work_dir"`
+	Status    session.Status `json:"status"`
+	Queued    int            `json:"queued"` // messages that the agent gets here
+}
+
+func sessionMoveCommand(a *cli.App) *cobra.Command {
+	var dir, reason string
+	cmd := &cobra.Command{
+		Use:   "move SESSION",
+		Short: "Continue a session on this machine, or send its queued messages again",
+		Long: `Assigns a session to this machine, for example because its own machine is gone. If this machine does
+not have the agent's conversation, the next turn starts another one with the recorded turns as its
+context. A turn in progress is interrupted, and its messages are sent again. On the machine that has
+the session already, the messages that the agent did not get are sent again.`,
+		Example: `acescope session move s-20261121-1
+acescope session move s-20261121-1 --dir ~/shop`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return moveSession(a, cmd.Context(), args[0], dir, reason)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "working directory on this machine (default: the session's)")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, which the history keeps")
+	return cmd
+}
+
+func moveSession(a *cli.App, ctx context.Context, name, dir, reason string) error {
+	return withSession(a, ctx, name, func(e *engine.Engine, id string) (err error) {
+		short, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		before, err := e.Describe(short, id)
+		if err != nil {
+			return SessionError(id, err)
+		}
+		if dir != "" {
+			if dir, err = existingDir("--dir", dir); err != nil {
+				return err
+			}
+		} else if !cli.IsDir(before.Input.WorkingDir) {
+			return cli.UsageError("%s is not a directory on this machine; name the session's with --dir",
+				cli.SafeText(before.Input.WorkingDir))
+		}
+		s, err := e.Move(short, id, dir, session.Note{Reason: reason, By: ace.User()})
+		if err != nil {
+			return SessionError(id, err)
+		}
+		line := SessionMoved{SessionID: id, WorkDir: s.Input.WorkingDir, Status: s.Status,
+			Queued: len(s.Queue)}
+		if before.Host != nil {
+			line.From = before.Host.Name
+		}
+		switch {
+		case s.Move != nil:
+			line.To = s.Move.Host.Name
+		case s.Host != nil:
+			line.To = s.Host.Name
+		}
+		err = cli.Report(a, line, "session %s: moved from %s to %s; its status is %s", id, line.From, line.To,
+			s.Status)
+		if err != nil {
+			return err
+		}
+		noticePaused(a, e, id)
+		return nil
+	})
 }

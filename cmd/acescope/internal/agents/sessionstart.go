@@ -41,7 +41,6 @@ with --detach a background process does.`,
     --rule 'Bash(git *)=allow' --otherwise deny --follow
 acescope session start --agent codex --dir . --detach --json
 acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.anyAgent = !cmd.Flags().Changed("agent")
 			return startSession(a, cmd.Context(), f)
@@ -50,7 +49,7 @@ acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
 	fs, in := cmd.Flags(), &f.in
 	in.Agent, in.DefaultAction = "claude", session.Ask
 	fs.StringVar(&in.SessionID, "id", "", "id of the session (default: derived from the time)")
-	choiceVar(fs, &in.Agent, "agent", ace.Agents(), "agent: "+join(ace.Agents()))
+	choiceVar(fs, &in.Agent, "agent", ace.Agents(), "agent: "+cli.Join(ace.Agents()))
 	fs.StringVar(&in.WorkingDir, "dir", "", "working directory (default: the current one)")
 	fs.StringVar(&in.AgentSessionID, "resume", "",
 		"continue an existing conversation of an agent by its id, or by the beginning of the id if its transcript "+

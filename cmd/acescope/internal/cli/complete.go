@@ -174,12 +174,30 @@ func (k Kinds) arguments(
 	return out, directive
 }
 
+// argumentCount accepts as many arguments as the usage line of a command has: those in brackets may be
+// missing, and the last one may be repeated if it ends with dots.
+func argumentCount(cmd *cobra.Command) cobra.PositionalArgs {
+	words := arguments(cmd)
+	least := len(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w[0] == '[' }))
+	if strings.HasSuffix(cmd.Use, "...") {
+		return cobra.MinimumNArgs(least)
+	}
+	return cobra.RangeArgs(least, len(words))
+}
+
+// arguments returns the words for arguments in the usage line of a command.
+func arguments(cmd *cobra.Command) []string {
+	words := strings.Fields(cmd.Use)[1:]
+	end := slices.IndexFunc(words, func(w string) bool { return w == "|" || w[0] == '-' })
+	if end < 0 {
+		return words
+	}
+	return words[:end]
+}
+
 // Placeholders returns the kinds of the arguments in the usage line of a command.
 func Placeholders(cmd *cobra.Command) (kinds [][]string) {
-	for _, word := range strings.Fields(cmd.Use)[1:] {
-		if word == "|" || strings.HasPrefix(word, "-") {
-			break
-		}
+	for _, word := range arguments(cmd) {
 		word = strings.Trim(strings.TrimSuffix(word, "..."), "[]")
 		kinds = append(kinds, strings.Split(word, "|"))
 	}

@@ -90,18 +90,20 @@ func ExitCode(err error) int {
 }
 
 // TypeUsageErrors makes cobra's errors about the arguments and flags of a command and its subcommands usage
-// errors. meant maps the names that other programs use to commands.
+// errors. A command that does not check its arguments gets those of its usage line. meant maps the names that other programs use to commands.
 func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
-				if c.HasSubCommands() && len(args) > 0 {
-					return unknownCommand(c, args[0], meant)
-				}
-				return argumentsError(c, check, args, err)
+	check := cmd.Args
+	if check == nil {
+		check = argumentCount(cmd)
+	}
+	cmd.Args = func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			if c.HasSubCommands() && len(args) > 0 {
+				return unknownCommand(c, args[0], meant)
 			}
-			return nil
+			return argumentsError(c, check, args, err)
 		}
+		return nil
 	}
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if c.HasSubCommands() && c.Flags().NArg() > 0 { // the flag belongs to the unknown command

@@ -80,7 +80,7 @@ func RunIDOf(events []*historypb.HistoryEvent) string { return history.OriginOf(
 // ChainLine is the position of a run in its chain.
 type ChainLine struct {
 	Number int      `json:"number"` // from 1, the oldest run that the server still has
-	RunIDs []string `json:"run_ids"`
+	RunIDs []string `json:"run_ids" jsonschema:"runs, oldest first"`
 	Before string   `json:"before,omitempty"` // why earlier runs are missing
 	After  string   `json:"after,omitempty"`  // why later runs are missing
 }

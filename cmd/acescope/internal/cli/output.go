@@ -71,6 +71,31 @@ func Report(a *App, v any, format string, args ...any) error {
 	return out.Flush()
 }
 
+// Show writes v as the only line of a command with --json, otherwise calls print.
+func Show(a *App, v any, print func() error) error {
+	if a.JSON {
+		return NewLines(a).Write(v)
+	}
+	return print()
+}
+
+// Join joins words with commas.
+func Join[T ~string](words []T) string {
+	var list []string
+	for _, w := range words {
+		list = append(list, string(w))
+	}
+	return strings.Join(list, ", ")
+}
+
+// Arg returns the argument at an index, "" if it is missing.
+func Arg(args []string, i int) string {
+	if i < len(args) {
+		return args[i]
+	}
+	return ""
+}
+
 // Warn writes a line to standard error.
 func Warn(a *App, format string, args ...any) {
 	fmt.Fprintln(a.Err, "acescope: "+SafeText(fmt.Sprintf(format, args...)))
@@ -175,7 +200,7 @@ type RunLine struct {
 	DurationMS   float64      `json:"duration_ms,omitempty"`
 	Answer       string       `json:"answer,omitempty"`
 	Correct      *bool        `json:"correct,omitempty"`
-	Playbook     string       `json:"playbook,omitempty"`
+	Playbook     string       `json:"playbook,omitempty" jsonschema:"playbook version after the task"`
 	Failure      *ace.Failure `json:"failure,omitempty"`
 }
 

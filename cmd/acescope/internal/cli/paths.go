@@ -16,11 +16,11 @@ import (
 
 // Paths are the files and directories of acescope.
 type Paths struct {
-	Config string `json:"config"`
-	Themes string `json:"themes"`
-	State  string `json:"state"`
-	Data   string `json:"data"`
-	Logs   string `json:"logs"`
+	Config string `json:"config" jsonschema:"configuration file"`
+	Themes string `json:"themes" jsonschema:"directory of themes"`
+	State  string `json:"state" jsonschema:"state of the console"`
+	Data   string `json:"data" jsonschema:"data directory"`
+	Logs   string `json:"logs" jsonschema:"directory of logs"`
 }
 
 // xdg returns the directory of acescope below $env, or below the given directory of the home directory.

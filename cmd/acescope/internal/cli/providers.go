@@ -51,11 +51,11 @@ func (a *App) graders() map[string]grade.Program {
 // GraderLine is a program that grades answers in the output of acescope config.
 type GraderLine struct {
 	Name    string   `json:"name"`
-	Command []string `json:"command"`
-	Dir     string   `json:"dir"`
-	Timeout string   `json:"timeout"`
-	OK      bool     `json:"ok"`
-	Text    string   `json:"text"`
+	Command []string `json:"command" jsonschema:"program and its arguments"`
+	Dir     string   `json:"dir" jsonschema:"directory in which it runs"`
+	Timeout string   `json:"timeout" jsonschema:"most time for an answer"`
+	OK      bool     `json:"ok" jsonschema:"whether this machine has the program and may execute it"`
+	Text    string   `json:"text" jsonschema:"path of the program, or what it lacks"`
 }
 
 // GraderLines returns the programs of the configuration that grade answers, and where this machine has them.
@@ -94,12 +94,12 @@ func Prices(f conffile.File) *price.Prices {
 type ProviderLine struct {
 	Name       string `json:"name"`
 	Kind       string `json:"kind"`
-	BaseURL    string `json:"base_url,omitempty"`
+	BaseURL    string `json:"base_url,omitempty" jsonschema:"URL"`
 	Model      string `json:"model"`
-	APIKeyEnv  string `json:"api_key_env,omitempty"`
-	APIKeyFile string `json:"api_key_file,omitempty"`
-	OK         bool   `json:"ok"`
-	Text       string `json:"text"`
+	APIKeyEnv  string `json:"api_key_env,omitempty" jsonschema:"variable with the key"`
+	APIKeyFile string `json:"api_key_file,omitempty" jsonschema:"file with the key"`
+	OK         bool   `json:"ok" jsonschema:"whether it can be used"`
+	Text       string `json:"text" jsonschema:"what it is or what it lacks"`
 }
 
 // ProviderLines returns the step providers and the blueprints that can execute steps.

@@ -223,18 +223,8 @@ var checks = map[string]func(text string) error{
 	"metrics":        telemetry.CheckMetrics,
 	"otlp":           telemetry.CheckOTLP,
 	"editor_url":     theme.CheckEditor,
-	"links": func(v string) error {
-		if v != LinksAuto && v != linksOn && v != linksOff {
-			return fmt.Errorf("%q must be auto, on or off", v)
-		}
-		return nil
-	},
-	"observe": func(v string) error {
-		if v != ObserveOn && v != observeSpool && v != ObserveOff {
-			return fmt.Errorf("%q must be on, spool or off", v)
-		}
-		return nil
-	},
+	"links":          oneOf(LinksAuto, linksOn, linksOff),
+	"observe":        oneOf(ObserveOn, observeSpool, ObserveOff),
 	"task_queue": func(v string) error {
 		if !run.ValidName(v) {
 			return fmt.Errorf("%q must consist of letters, digits, dots, dashes and underscores", v)
@@ -253,6 +243,16 @@ var checks = map[string]func(text string) error{
 		}
 		return nil
 	},
+}
+
+// oneOf returns a check for three words.
+func oneOf(first, second, third string) func(string) error {
+	return func(v string) error {
+		if v != first && v != second && v != third {
+			return fmt.Errorf("%q must be %s, %s or %s", v, first, second, third)
+		}
+		return nil
+	}
 }
 
 // absolutePaths are settings that must be absolute paths in the configuration file.
@@ -383,9 +383,9 @@ func (s *Settings) wantsCluster() bool {
 // SettingLine is a setting in the output of acescope config.
 type SettingLine struct {
 	Name        string `json:"name"`
-	Value       string `json:"value"`
+	Value       string `json:"value" jsonschema:"effective value"`
 	Source      string `json:"source"`
-	Description string `json:"description"`
+	Description string `json:"description" jsonschema:"meaning"`
 }
 
 // SettingLines returns the effective settings, without secrets.

@@ -7,17 +7,22 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/worker"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/flow/flowtest"
 	"acescope/engine/flow/library"
+	"acescope/engine/temporal/replay"
+	"acescope/engine/workflows"
 	"acescope/sources/cluster"
+	sourceruns "acescope/sources/runs"
 )
 
 func testCommand(a *cli.App) *cobra.Command {
@@ -31,7 +36,6 @@ func testCommand(a *cli.App) *cobra.Command {
 			"parameters and end alike. The exit code is 1 if a case fails, and 2 if the flow or the cases are not valid.",
 		Example: "acescope flow test ./release.yaml\n" +
 			"acescope flow test ./release.yaml --recorded release-17 --recorded exported/bug.json --json",
-		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := Find(a, args[0])
 			if err != nil {
@@ -46,12 +50,12 @@ func testCommand(a *cli.App) *cobra.Command {
 }
 
 type TestLine struct {
-	Flow string `json:"flow"`
-	Case string `json:"case"`           // name, or the recorded run
-	Line int    `json:"line,omitempty"` // of the case in its file
+	Flow string `json:"flow" jsonschema:"name of the flow"`
+	Case string `json:"case" jsonschema:"name of the case, or the recorded run"` // name, or the recorded run
+	Line int    `json:"line,omitempty" jsonschema:"line of the case in its file"`
 	flowtest.Report
-	Passed     bool    `json:"passed"`
-	DurationMS float64 `json:"duration_ms"`
+	Passed     bool    `json:"passed" jsonschema:"true if there are no differences"`
+	DurationMS float64 `json:"duration_ms" jsonschema:"duration of the test"`
 }
 
 type tester struct {
@@ -142,4 +146,89 @@ func (t *tester) report(line TestLine, run func() (flowtest.Report, error)) (err
 		}
 	}
 	return t.out.Flush()
+}
+
+// maxChecked bounds the runs of flow check --all.
+const maxChecked = 1000
+
+func checkCommand(a *cli.App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "check FLOW",
+		Short: "Name the open runs of a flow that would have done something else with its changed file",
+		Long: "Replays the history of each open run of the flow, and with --all of the closed ones, with the file as it\n" +
+			"is now. Runs keep the file that they began with: a difference does not break them, it says what a new run\n" +
+			"does differently. The exit code is 4 if a run differs.",
+		Example: "acescope flow check ./release.yaml\n" +
+			"acescope flow check release --all --json | jq 'select(.outcome == \"differs\").difference.step'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := Find(a, args[0])
+			if err != nil {
+				return err
+			}
+			return check(a, cmd.Context(), e, all)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, fmt.Sprintf("also closed runs; the newest %d runs", maxChecked))
+	return cmd
+}
+
+type CheckLine struct {
+	WorkflowID string     `json:"workflow_id"`
+	RunID      string     `json:"run_id"`
+	Status     ace.Status `json:"status"`
+	flowtest.Verdict
+}
+
+func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error {
+	e, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return err
+	}
+	query := fmt.Sprintf("WorkflowType = %q AND %s = %s", flow.Workflow, ace.AttrTask,
+		strconv.Quote(entry.Name))
+	if !all {
+		query += ` AND ExecutionStatus = "Running"`
+	}
+	worker.SetBinaryChecksum(cli.BuildVersion()) // otherwise the SDK reads this whole program to compute it
+	out := cli.NewLines(a)
+	checked, differing := 0, 0
+	err = sourceruns.List(ctx, e.Client, query, maxChecked, func(r sourceruns.Run) error {
+		line := CheckLine{r.WorkflowID, r.RunID, r.Status, checkRun(ctx, e, entry.Source, r)}
+		checked++
+		if line.Outcome == flowtest.Differs {
+			differing++
+		}
+		out.Line(line, "%-12s  %s  %s", cmp.Or(verdictWords[line.Outcome], line.Outcome), r.WorkflowID, r.Status)
+		text := line.Why
+		if line.Difference != nil {
+			text = cmp.Or(text, line.Difference.Message)
+		}
+		if text != "" && !a.JSON {
+			out.Printf("              %s", text)
+		}
+		return out.Flush()
+	})
+	switch {
+	case err != nil:
+		return err
+	case checked == 0 && !a.JSON:
+		cli.Warn(a, "no run of the flow %s is open; --all checks closed ones", entry.Name)
+	case differing > 0:
+		return cli.Diverged("%d of %s would differ with this file; runs keep the file that they began with",
+			differing, ace.Count(checked, "run"))
+	}
+	return nil
+}
+
+// verdictWords are the outcomes that the text words otherwise.
+var verdictWords = map[string]string{flowtest.Differs: "would differ", flowtest.Same: "same so far"}
+
+func checkRun(ctx context.Context, e *engine.Engine, src flow.Source, r sourceruns.Run) flowtest.Verdict {
+	events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), r.WorkflowID, r.RunID)
+	if err != nil {
+		return flowtest.Verdict{Outcome: flowtest.Unverified, Why: cli.OneLine(err)}
+	}
+	v := &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion()}
+	return flowtest.Check(ctx, v, src, events)
 }

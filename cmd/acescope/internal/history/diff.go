@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -18,8 +20,11 @@ import (
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources/cluster"
 	rundiff "acescope/sources/diff"
+	"acescope/sources/experiments"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui/widget"
 )
 
 type diffFlags struct {
@@ -50,7 +55,6 @@ func DiffCommand(a *cli.App) *cobra.Command {
 		Example: "acescope diff plain-e1-0004 tuned-e1-0004\n" +
 			"acescope diff before.json after.json --only changed\n" +
 			"acescope diff plain tuned --json | jq -r 'select(.type == \"flip\") | .diff'",
-		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return diff(a, cmd.Context(), args[0], args[1], f)
 		},
@@ -208,13 +212,13 @@ func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
 type RunDiffLine struct {
 	SideA diffSideLine `json:"a"`
 	SideB diffSideLine `json:"b"`
-	Same  bool         `json:"same"`
+	Same  bool         `json:"same" jsonschema:"whether no step differs"`
 	*compare.Diff
-	Ignored *compare.Ignored `json:"ignored,omitempty"`
+	Ignored *compare.Ignored `json:"ignored,omitempty" jsonschema:"fields and steps that were left out"`
 }
 
 type diffSideLine struct {
-	Name    string `json:"name"`
+	Name    string `json:"name" jsonschema:"as given"`
 	File    string `json:"file,omitempty"`
 	History int    `json:"history,omitempty"` // 1-based, in the file
 	compare.About
@@ -222,10 +226,10 @@ type diffSideLine struct {
 
 // PairLine is a step of both runs, or of one.
 type PairLine struct {
-	Number int    `json:"pair"` // 1-based
-	Kind   string `json:"kind"`
+	Number int    `json:"pair" jsonschema:"number, from 1"`
+	Kind   string `json:"kind" jsonschema:"kind of step"`
 	Name   string `json:"name"`
-	Key    string `json:"step"`
+	Key    string `json:"step" jsonschema:"kind, name and number"`
 	compare.Pair
 }
 
@@ -271,4 +275,171 @@ func (s *diffSide) line(about compare.About) diffSideLine {
 	}
 	l.RunIDs = append([]string{}, l.RunIDs...)
 	return l
+}
+
+// DiffFlip is a task whose verdict flipped, with its run in both experiments.
+type DiffFlip struct {
+	experiments.Pair
+	WorkflowA string `json:"workflow_a" jsonschema:"workflow in A"`
+	WorkflowB string `json:"workflow_b" jsonschema:"workflow in B"`
+	Diff      string `json:"diff"` // command that compares the two runs
+}
+
+// diffExperiments compares two experiments task by task.
+func diffExperiments(a *cli.App, ctx context.Context, e *engine.Engine, sides [2]*diffSide,
+	f diffFlags) error {
+	if f.allFields || f.only == rundiff.OnlyInput || f.only == rundiff.OnlyResult {
+		return cli.UsageError("experiments are compared task by task: " +
+			"--all-fields, --only input and --only result are for runs (ID@RUN)")
+	}
+	var series [2]*experiments.Series
+	for i, s := range sides {
+		var err error
+		if series[i], err = experiments.ReadSeries(ctx, e.Client, s.workflowID); err != nil {
+			return err
+		}
+	}
+	c := experiments.Compare(series[0], series[1])
+	if err := writeComparison(a, c, f.stat); err != nil {
+		return err
+	}
+	fixed, broken := c.Counts[experiments.FlipFixed], c.Counts[experiments.FlipBroken]
+	if fixed+broken+c.OnlyA+c.OnlyB == 0 {
+		return nil
+	}
+	return cli.Diverged("%s and %s differ: %s fixed, %d broken, %d only in A, %d only in B",
+		c.A.Name(), c.B.Name(), ace.Count(fixed, "task"), broken, c.OnlyA, c.OnlyB)
+}
+
+// writeComparison writes a comparison and, unless stat is set, its flips.
+func writeComparison(a *cli.App, c *experiments.Comparison, stat bool) error {
+	err := cli.Show(a, learning.ComparisonOf(c), func() error {
+		width, styles, paint := a.Canvas()
+		return a.Print(append(learning.ComparisonText(c, width, styles), "", learning.FlipCounts(c)), paint)
+	})
+	if err != nil || stat {
+		return err
+	}
+	flips := cli.Mapped(learning.FlipsOf(c, false), func(p experiments.Pair) DiffFlip {
+		a, b := p.A.TaskID, p.B.TaskID
+		return DiffFlip{p, ace.WorkflowID(a), ace.WorkflowID(b), shellquote.Join("acescope", "diff", a, b)}
+	})
+	return cli.WriteRows(a, flips, "", func(l DiffFlip) []any {
+		return []any{l.Flip, l.A.Answer, l.B.Answer, l.Diff}
+	})
+}
+
+// diffText returns a comparison of two runs as painted lines: the summary, the selected pairs with their
+// changes unless stat is set, and the metrics.
+func diffText(d *compare.Diff, sides [2]*diffSide, f diffFlags, width int, s theme.Styles) []string {
+	w := &diffWriter{only: f.only}
+	w.Writer = widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: time.Now(), Loc: time.Local}
+	for i, a := range []*compare.About{&d.A, &d.B} {
+		name := cli.SafeText(sides[i].name + "  " + a.Status)
+		w.End(w.Line().Add(s.Muted, " "+"AB"[i:i+1]+" ").Add(s.Strong, name).
+			Add(s.Muted, "  "+cli.SafeText(rundiff.About(a))))
+	}
+	for _, line := range rundiff.First(d) {
+		w.Prose(" ", s.Text, line)
+	}
+	for _, note := range d.Notes {
+		w.Prose(" ", s.Warning, note)
+	}
+	w.Say(s.Muted, " "+rundiff.Counts(d))
+	w.Say(s.Text, "")
+	if !f.stat {
+		w.pairs(d)
+		w.Say(s.Text, "")
+	}
+	var metrics []widget.Metric
+	for _, m := range d.Metrics {
+		metrics = append(metrics, widget.Metric(m))
+	}
+	w.Metrics(metrics)
+	return w.Lines
+}
+
+type diffWriter struct {
+	widget.Writer
+	only rundiff.Only
+}
+
+// pairs writes the selected pairs. Many equal pairs in a row become one line.
+func (w *diffWriter) pairs(d *compare.Diff) {
+	for i := 0; i < len(d.Pairs); i++ {
+		p := &d.Pairs[i]
+		if !w.only.Shows(p) {
+			continue
+		}
+		n := rundiff.EqualFrom(d, i)
+		if n < rundiff.FoldFrom {
+			w.pair(p)
+			continue
+		}
+		keys := p.Step().Key + " " + w.S.Glyphs.Ellipsis + " " + d.Pairs[i+n-1].Step().Key
+		w.Say(w.S.Muted, cli.SafeText(" = "+ace.Count(n, "equal step")+": "+keys))
+		i += n - 1
+	}
+}
+
+func (w *diffWriter) pair(p *compare.Pair) {
+	s, g := w.S, w.S.Glyphs
+	glyph, ink := "=", s.Muted
+	switch p.Status {
+	case compare.Changed:
+		glyph, ink = g.Updated, s.Updated
+	case compare.OnlyA:
+		glyph, ink = g.Removed, s.Removed
+	case compare.OnlyB:
+		glyph, ink = g.Added, s.Added
+	case compare.Moved, compare.NotReached, compare.Unreadable:
+		glyph, ink = g.Unknown, s.Warning
+	}
+	duration := func(x *compare.Step) string {
+		if x.Taken {
+			return "reused"
+		}
+		return widget.Milliseconds(x.DurationMS, g)
+	}
+	word := rundiff.StatusWord(p.Status)
+	w.End(w.Line().Add(ink, " "+glyph+" "+word).Pad(s.Text, rundiff.StatusWidth+4).
+		Add(s.Text, cli.SafeText(p.Step().Key)).
+		Add(s.Muted, "  "+g.Replace(rundiff.Facts(p, duration))))
+	if w.only != rundiff.OnlyResult {
+		w.changes("input", p.Input)
+	}
+	if w.only != rundiff.OnlyInput {
+		w.changes("result", p.Result)
+	}
+	a, b := rundiff.Errors(p)
+	w.value(g.Removed+" error: ", s.Removed, a)
+	w.value(g.Added+" error: ", s.Added, b)
+	for _, line := range rundiff.Rest(p) {
+		w.Prose("    ", s.Muted, line)
+	}
+}
+
+// changes writes changes by path, both values below each other.
+func (w *diffWriter) changes(what string, list []compare.Change) {
+	for _, c := range list {
+		path := c.Path
+		if path == "" {
+			path = "(root)"
+		}
+		w.End(w.Line().Add(w.S.Strong, "    "+what).Add(w.S.Accent, " "+cli.SafeText(path)))
+		a, _ := widget.ValueText(c.A)
+		b, _ := widget.ValueText(c.B)
+		w.value(w.S.Glyphs.Removed+" ", w.S.Removed, a)
+		w.value(w.S.Glyphs.Added+" ", w.S.Added, b)
+		if c.Cut {
+			w.Say(w.S.Muted, "      (only the beginning)")
+		}
+	}
+}
+
+// value writes a value unless it is missing.
+func (w *diffWriter) value(label string, ink theme.Ink, value string) {
+	if value != "" {
+		w.Spans("      "+label, ink, []widget.Span{{Ink: ink, Text: value}})
+	}
 }

@@ -270,10 +270,7 @@ func (f forkFlags) forkFlow(
 
 // ReportDry writes what would be done: the JSON line, or lines of text.
 func ReportDry(a *cli.App, line any, lines []string) error {
-	if a.JSON {
-		return cli.NewLines(a).Write(line)
-	}
-	return a.Print(lines, false)
+	return cli.Show(a, line, func() error { return a.Print(lines, false) })
 }
 
 // startFork confirms and starts a fork. It waits for it with --follow, or if no other process serves it.

@@ -275,11 +275,7 @@ func branchText(p *fork.Plan) string {
 }
 
 func formatPhases(list []ace.Phase) string {
-	var names []string
-	for _, p := range list {
-		names = append(names, string(p))
-	}
-	return cmp.Or(strings.Join(names, ", "), "nothing")
+	return cmp.Or(cli.Join(list), "nothing")
 }
 
 // askedAlike reports whether two phases have the same provider and model, and no prompts of their own.

@@ -48,7 +48,6 @@ func stepCommand(a *cli.App) *cobra.Command {
 			"acescope replay step finance-1-e1-0042 --at 23 --json | jq .phase\n" +
 			"acescope replay step bug-report.json.gz --follow\n" +
 			"acescope replay step finance-1-e1-0042 --watch usage.cost_usd",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at := cmd.Flags().Changed("at")
 			switch {
@@ -82,7 +81,7 @@ type StepLine struct {
 	stepper.Run
 	Chain *cli.ChainLine `json:"chain,omitempty"`
 	stepper.Frame
-	Words    string               `json:"words"`
+	Words    string               `json:"words" jsonschema:"what the event did, in one line"`
 	Sections []kind.Section       `json:"sections"`
 	Wrong    *stepper.WrongAnswer `json:"wrong_answer,omitempty"`
 }
@@ -90,13 +89,13 @@ type StepLine struct {
 // StepChange is the changes by one event.
 type StepChange struct {
 	*stepper.Frame
-	Words string `json:"words"`
+	Words string `json:"words" jsonschema:"what the event did, in one line"`
 	RunID string `json:"run_id,omitempty"`
 }
 
 // WatchLine is one change of a watched value.
 type WatchLine struct {
-	Expr string `json:"expr"`
+	Expr string `json:"expr" jsonschema:"watched value"`
 	stepper.Seen
 	RunID string `json:"run_id,omitempty"`
 }

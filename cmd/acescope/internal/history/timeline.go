@@ -37,7 +37,6 @@ func TimelineCommand(a *cli.App) *cobra.Command {
 			"\"acescope lineage TASK --json\" lists the runs. FILE is an exported history.",
 		Example: "acescope timeline finance-1-e1-0042\n" +
 			"acescope timeline finance-1-e1-0042 --events --errors --json | jq .message",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return timeline(a, cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().BoolVar(&f.events, "events", false, "list the events instead of spans")
@@ -52,20 +51,20 @@ func TimelineCommand(a *cli.App) *cobra.Command {
 }
 
 type SpanLine struct {
-	Index      int       `json:"index"`
-	Parent     int32     `json:"parent"`
-	Depth      int8      `json:"depth"`
+	Index      int       `json:"index" jsonschema:"place in the tree"`
+	Parent     int32     `json:"parent" jsonschema:"index of the parent, -1 for the run"`
+	Depth      int8      `json:"depth" jsonschema:"0 for the run"`
 	Kind       string    `json:"kind"`
 	Name       string    `json:"name"`
 	State      string    `json:"state"`
-	Start      time.Time `json:"start"`
-	Run        time.Time `json:"run,omitzero"`
+	Start      time.Time `json:"start" jsonschema:"when it was scheduled"`
+	Run        time.Time `json:"run,omitzero" jsonschema:"when it began to run"`
 	End        time.Time `json:"end,omitzero"`
-	WaitMS     float64   `json:"wait_ms"`
-	DurationMS float64   `json:"duration_ms"`
-	Attempt    int32     `json:"attempt,omitempty"`
+	WaitMS     float64   `json:"wait_ms" jsonschema:"before it ran"`
+	DurationMS float64   `json:"duration_ms" jsonschema:"while it ran"`
+	Attempt    int32     `json:"attempt,omitempty" jsonschema:"attempt, or number of attempts"`
 	Members    int32     `json:"members,omitempty"`
-	Cut        bool      `json:"cut,omitempty"`
+	Cut        bool      `json:"cut,omitempty" jsonschema:"true if its beginning was not read"`
 	Error      string    `json:"error,omitempty"`
 	Note       string    `json:"note,omitempty" jsonschema:"of a request to cancel it, or of the failure"`
 	Activity   string    `json:"activity,omitempty" jsonschema:"type of the activity, if the name is that of a call"`
@@ -74,7 +73,7 @@ type SpanLine struct {
 	Model      string    `json:"model,omitempty"`
 	Tool       string    `json:"tool,omitempty"`
 	PausedMS   float64   `json:"paused_ms,omitempty" jsonschema:"waits between the attempts that the span holds"`
-	EventID    int64     `json:"event_id"`
+	EventID    int64     `json:"event_id" jsonschema:"first event"`
 	LastID     int64     `json:"last_event_id"`
 }
 
@@ -87,11 +86,11 @@ type EventLine struct {
 	EventType string    `json:"event_type"`
 	Kind      string    `json:"kind"`
 	Name      string    `json:"name,omitempty"`
-	Message   string    `json:"message,omitempty"`
-	Error     bool      `json:"error"`
+	Message   string    `json:"message,omitempty" jsonschema:"details, at most 400 bytes"`
+	Error     bool      `json:"error" jsonschema:"whether it is an error"`
 	RelatedID int64     `json:"related_id,omitempty"`
 	Attempt   int32     `json:"attempt,omitempty"`
-	Bytes     int32     `json:"bytes"`
+	Bytes     int32     `json:"bytes" jsonschema:"size of the event on the server"`
 	ClockBack float64   `json:"clock_back_ms,omitempty"` // how much older the event is than the event before
 }
 

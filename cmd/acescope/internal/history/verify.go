@@ -84,22 +84,22 @@ type VerdictLine struct {
 	Number int    `json:"history"` // 1-based, in the source
 	replay.Verdict
 	Chain      *cli.ChainLine `json:"chain,omitempty"` // of a named run
-	DurationMS float64        `json:"duration_ms"`
+	DurationMS float64        `json:"duration_ms" jsonschema:"duration"`
 
 	readErr error // why there is no history
 }
 
 // VerifyEnd sums up the verdicts.
 type VerifyEnd struct {
-	Histories        int             `json:"histories"`
-	Deterministic    int             `json:"deterministic"`
-	Nondeterministic int             `json:"nondeterministic"`
+	Histories        int             `json:"histories" jsonschema:"histories"`
+	Deterministic    int             `json:"deterministic" jsonschema:"the code makes the same decisions"`
+	Nondeterministic int             `json:"nondeterministic" jsonschema:"it does not"`
 	Drifted          int             `json:"drifted"`
-	Unverified       int             `json:"unverified"`
+	Unverified       int             `json:"unverified" jsonschema:"no verdict"`
 	Reasons          []*VerifyReason `json:"unverified_reasons,omitempty"` // the first hundred
 	Events           int             `json:"events"`
-	DurationMS       float64         `json:"duration_ms"`
-	EventsPerS       float64         `json:"events_per_second"`
+	DurationMS       float64         `json:"duration_ms" jsonschema:"duration"`
+	EventsPerS       float64         `json:"events_per_second" jsonschema:"speed"`
 	Incomplete       bool            `json:"incomplete,omitempty"` // interrupted or failed
 
 	missing, unread int
@@ -107,9 +107,9 @@ type VerifyEnd struct {
 
 // VerifyReason is a reason for which histories are unverified.
 type VerifyReason struct {
-	Reason    string `json:"reason"`
-	Histories int    `json:"histories"`
-	Example   string `json:"example"` // name of one of them
+	Reason    string `json:"reason" jsonschema:"why histories are unverified"`
+	Histories int    `json:"histories" jsonschema:"number of them"`
+	Example   string `json:"example" jsonschema:"workflow or source of one of them"`
 
 	text   string // its line
 	advice string // see [replay.Verdict]

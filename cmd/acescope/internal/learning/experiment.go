@@ -13,6 +13,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 	"acescope/sources/evaluations"
 	"acescope/sources/experiments"
 	"acescope/theme"
@@ -32,7 +33,6 @@ func experimentListCommand(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Short:   fmt.Sprintf("List the newest %d experiments and their progress", experiments.MaxExperiments),
 		Example: "acescope experiment list --json | jq -r '[.experiment_id, .accuracy] | @tsv'",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return experimentList(a, cmd.Context()) },
 	}
 }
@@ -121,28 +121,22 @@ func experimentShowCommand(a *cli.App) *cobra.Command {
 		Example: "acescope experiment show finance-1 --metric playbook\n" +
 			"acescope experiment show finance-1 --tasks --json | " +
 			"jq -r 'select(.type == \"experiment_task\") | [.n, .rolling_accuracy] | @tsv'",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return experimentShow(a, cmd.Context(), args[0], f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.tasks, "tasks", false,
 		"also write each closed task, in the order in which they closed")
-	cmd.Flags().StringVar((*string)(&f.metric), "metric", string(f.metric), "metric to plot: "+metricNames())
+	cmd.Flags().StringVar((*string)(&f.metric), "metric", string(f.metric), "metric to plot: "+cli.Join(experiments.Metrics()))
 	cmd.Flags().IntVar(&f.window, "window", experiments.DefaultWindow,
 		"number of last tasks in a rolling rate, 0 for all")
 	cmd.Flags().BoolVar(&f.byTime, "time", false, "plot over time instead of over tasks")
 	return cmd
 }
 
-func metricNames() string {
-	names := fmt.Sprint(experiments.Metrics())
-	return strings.ReplaceAll(strings.Trim(names, "[]"), " ", ", ")
-}
-
 func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) error {
 	if !slices.Contains(experiments.Metrics(), f.metric) {
-		return cli.UsageError("--metric %q: must be one of %s", f.metric, metricNames())
+		return cli.UsageError("--metric %q: must be one of %s", f.metric, cli.Join(experiments.Metrics()))
 	}
 	if f.window < 0 {
 		return cli.UsageError("--window %d: must be 0 or more", f.window)
@@ -159,15 +153,13 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 		return groupShow(a, group, f)
 	}
 	baseline := readBaseline(ctx, e.Artifacts, &s.Input)
-	if a.JSON {
-		line := seriesLine(s)
-		line.Baseline = baseline
-		err = cli.NewLines(a).Write(line)
-	} else {
+	line := seriesLine(s)
+	line.Baseline = baseline
+	err = cli.Show(a, line, func() error {
 		width, styles, paint := a.Canvas()
 		plot := plotOf([]*experiments.Series{s}, f).Draw(width, plotLines, styles)
-		err = a.Print(slices.Concat(seriesText(s, baseline, styles.Glyphs), []string{""}, plot), paint)
-	}
+		return a.Print(slices.Concat(seriesText(s, baseline, styles.Glyphs), []string{""}, plot), paint)
+	})
 	if err != nil || !f.tasks {
 		return err
 	}
@@ -291,7 +283,6 @@ func experimentCompareCommand(a *cli.App) *cobra.Command {
 			"If A or B is a group of repeats (\"acescope run --repeats\"), compare the means over the repeats.",
 		Example: "acescope experiment compare plain tuned\n" +
 			"acescope experiment compare plain tuned --json | jq -r 'select(.flip == \"broken\") | .b.task_id'",
-		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return experimentCompare(a, cmd.Context(), args[0], args[1], all)
 		},
@@ -316,12 +307,7 @@ func experimentCompare(a *cli.App, ctx context.Context, first, second string, al
 		return groupCompare(a, asGroup(both[0], groups[0]), asGroup(both[1], groups[1]))
 	}
 	c := experiments.Compare(both[0], both[1])
-	if a.JSON {
-		err = cli.NewLines(a).Write(ComparisonOf(c))
-	} else {
-		err = printComparison(a, c)
-	}
-	if err != nil {
+	if err := cli.Show(a, ComparisonOf(c), func() error { return printComparison(a, c) }); err != nil {
 		return err
 	}
 	return cli.WriteRows(a, slices.Values(FlipsOf(c, all)), "", func(l experiments.Pair) []any {
@@ -360,4 +346,117 @@ func ComparisonText(c *experiments.Comparison, width int, s theme.Styles) []stri
 	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: time.Now(), Loc: time.Local}
 	experimentsview.WriteComparison(w, c)
 	return w.Lines
+}
+
+type GroupLine struct {
+	Type    string             `json:"type"` // experiment_group
+	Group   string             `json:"group" jsonschema:"name of the group"`
+	Planned int                `json:"planned" jsonschema:"repeats that were asked for"`
+	Repeats []string           `json:"repeats" jsonschema:"experiments that have started"`
+	Closed  int                `json:"completed" jsonschema:"completed repeats, which the bands cover"`
+	Bands   []experiments.Band `json:"bands" jsonschema:"spread of numbers over the completed repeats"`
+}
+
+func repeatsLine(g *experiments.Group) GroupLine {
+	l := GroupLine{Type: "experiment_group", Group: g.Name, Planned: g.Planned, Repeats: []string{},
+		Closed: len(g.Closed()), Bands: g.Bands()}
+	for _, s := range g.Repeats {
+		l.Repeats = append(l.Repeats, s.Name())
+	}
+	return l
+}
+
+type GroupComparisonLine struct {
+	A        GroupLine `json:"a" jsonschema:"A; an experiment is a group of one"`
+	B        GroupLine `json:"b"`
+	Headline string    `json:"headline"`
+	*experiments.GroupComparison
+}
+
+// asGroup returns group, or an experiment as a group of one.
+func asGroup(one *experiments.Series, group *experiments.Group) *experiments.Group {
+	if group == nil {
+		group = &experiments.Group{Name: one.Name(), Planned: 1, Repeats: []*experiments.Series{one}}
+	}
+	return group
+}
+
+// groupShow writes the spread of the repeats, each of them, and the learning curve with its band.
+func groupShow(a *cli.App, g *experiments.Group, f seriesFlags) error {
+	if f.tasks || f.byTime {
+		return cli.UsageError("--tasks and --time show one experiment: name a repeat, such as %s",
+			g.Repeats[0].Name())
+	}
+	if a.JSON {
+		out := cli.NewLines(a)
+		out.Put(repeatsLine(g))
+		for _, s := range g.Repeats {
+			out.Put(seriesLine(s))
+		}
+		return out.Flush()
+	}
+	width, styles, paint := a.Canvas()
+	lines := append(groupText(g, styles.Glyphs), "")
+	chart := experiments.BandChart(g.Repeats, f.metric, f.window)
+	plot := experimentsview.ChartPlot(chart, false).Draw(width, plotLines, styles)
+	return a.Print(append(lines, plot...), paint)
+}
+
+func groupText(g *experiments.Group, glyphs theme.Glyphs) []string {
+	lines := []string{fmt.Sprintf(
+		"%d of %s completed; mean (95%% interval of the mean), lowest to highest",
+		len(g.Closed()), ace.Count(g.Planned, "repeat"))}
+	for _, b := range g.Bands() {
+		number := func(f float64) string { return widget.Quantity(f, b.Unit, glyphs) }
+		interval := ""
+		if b.Low != nil {
+			interval = widget.InParentheses(widget.Range(stats.Interval{Low: *b.Low, High: *b.High}, b.Unit,
+				glyphs))
+		}
+		lines = append(lines, fmt.Sprintf("%-18s %s%s, %s to %s", b.Name, number(b.Mean), interval,
+			number(b.Lowest), number(b.Highest)))
+	}
+	for _, s := range g.Repeats {
+		t, eval := s.Totals(), ""
+		if last := s.Progress.LastEval(); last != nil {
+			eval = ", last evaluation " + widget.Accuracy(last.Correct, last.Labeled(), glyphs)
+		}
+		order := ""
+		if s.Input.Shuffle != nil {
+			order = fmt.Sprintf(", shuffled with seed %d", s.Input.Shuffle.Seed)
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s, accuracy %s%s%s", s.Name(), s.Status,
+			widget.Accuracy(t.Correct, t.Graded, glyphs), eval, order))
+	}
+	for i, line := range lines {
+		lines[i] = " " + cli.SafeText(line)
+	}
+	return lines
+}
+
+// groupCompare writes the comparison of two groups.
+func groupCompare(a *cli.App, first, second *experiments.Group) error {
+	c := experiments.CompareGroups(first, second)
+	if a.JSON {
+		line := GroupComparisonLine{repeatsLine(first), repeatsLine(second), c.Headline(), c}
+		return cli.NewLines(a).Write(line)
+	}
+	width, s, paint := a.Canvas()
+	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: time.Now(), Loc: time.Local}
+	repeats := func(g *experiments.Group) string {
+		return fmt.Sprintf("%s, %d of %d completed", g.Name, len(g.Closed()), g.Planned)
+	}
+	w.Say(s.Strong, cli.SafeText(" A "+repeats(first)+"  "+s.Glyphs.Arrow+"  B "+repeats(second)))
+	w.Prose(" ", s.Strong, c.Headline())
+	w.Prose(" ", s.Muted, "means over the repeats; the intervals cover their variation, not that of the items")
+	for _, text := range slices.DeleteFunc([]string{c.Likeness(), c.Differing()},
+		func(t string) bool { return t == "" }) {
+		w.Prose(" ", s.Warning, text)
+	}
+	var metrics []widget.Metric
+	for _, m := range c.Metrics() {
+		metrics = append(metrics, widget.Metric(m))
+	}
+	w.Metrics(metrics)
+	return a.Print(w.Lines, paint)
 }

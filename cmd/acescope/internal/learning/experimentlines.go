@@ -1,15 +1,24 @@
 package learning
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
+	"acescope/engine/learning/dataset"
+	"acescope/engine/learning/grade"
+	"acescope/engine/learning/model/builtin"
 	"acescope/engine/learning/stats"
+	"acescope/engine/store/artifact"
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui/widget"
 )
 
 // ExperimentRow is an experiment in a list. Unknown numbers are 0.
@@ -23,8 +32,8 @@ type ExperimentRow struct {
 	ace.ExperimentProgress
 	Epochs   []cli.EpochLine `json:"epochs"`
 	Eval     []cli.EvalLine  `json:"eval"`
-	Tasks    int             `json:"tasks"`
-	Correct  int             `json:"correct"`
+	Tasks    int             `json:"tasks" jsonschema:"tasks that ended"`
+	Correct  int             `json:"correct" jsonschema:"correct answers"`
 	Failed   int             `json:"failed"`
 	Canceled int             `json:"canceled,omitempty"`
 	Accuracy *float64        `json:"accuracy,omitempty"`
@@ -62,7 +71,7 @@ func experimentRow(r experiments.Experiment, in *ace.ExperimentInput) Experiment
 // ExperimentSeries is an experiment without its tasks.
 type ExperimentSeries struct {
 	ExperimentRow
-	Input            ace.ExperimentInput `json:"input"`
+	Input            ace.ExperimentInput `json:"input" jsonschema:"settings of the experiment"`
 	Learned          *experiments.Paired `json:"learned,omitempty"`
 	MeanScore        *float64            `json:"mean_score,omitempty"`
 	CostPerCorrect   *float64            `json:"cost_per_correct,omitempty"`
@@ -71,7 +80,7 @@ type ExperimentSeries struct {
 	TokensPerCorrect *float64            `json:"tokens_per_correct,omitempty"`
 	TokensLow        *float64            `json:"tokens_per_correct_low,omitempty"`
 	TokensHigh       *float64            `json:"tokens_per_correct_high,omitempty"`
-	MeanTaskMS       *float64            `json:"mean_task_ms,omitempty"`
+	MeanTaskMS       *float64            `json:"mean_task_ms,omitempty" jsonschema:"mean duration of a task"`
 	Dropped          int                 `json:"tasks_dropped,omitempty"`
 	Incomplete       string              `json:"incomplete,omitempty"`
 	Failure          *ace.Failure        `json:"failure,omitempty"`
@@ -98,14 +107,14 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 
 // TaskLine is a closed task of an experiment, with the totals of the experiment up to it.
 type TaskLine struct {
-	N int `json:"n"`
+	N int `json:"n" jsonschema:"place in the series"`
 	experiments.Task
 	Accuracy *float64 `json:"accuracy,omitempty"`
 	cli.AccuracyLimits
-	RollingAccuracy *float64 `json:"rolling_accuracy,omitempty"`
+	RollingAccuracy *float64 `json:"rolling_accuracy,omitempty" jsonschema:"accuracy over the last tasks"`
 	RollingLow      *float64 `json:"rolling_accuracy_low,omitempty"`
-	RollingHigh     *float64 `json:"rolling_accuracy_high,omitempty"`
-	CostPerCorrect  *float64 `json:"cost_per_correct,omitempty"`
+	RollingHigh     *float64 `json:"rolling_accuracy_high,omitempty" jsonschema:"upper limit"`
+	CostPerCorrect  *float64 `json:"cost_per_correct,omitempty" jsonschema:"cost per correct answer so far"`
 	RollingCost     *float64 `json:"rolling_cost_per_correct,omitempty"`
 }
 
@@ -130,7 +139,7 @@ type ComparisonLine struct {
 	A        ExperimentSeries `json:"a"`
 	B        ExperimentSeries `json:"b"`
 	Headline string           `json:"headline"`
-	Aligned  int              `json:"aligned"`
+	Aligned  int              `json:"aligned" jsonschema:"tasks in both"`
 	AlignedA *float64         `json:"aligned_accuracy_a,omitempty"`
 	AlignedB *float64         `json:"aligned_accuracy_b,omitempty"`
 	*experiments.Comparison
@@ -149,4 +158,69 @@ func FlipsOf(c *experiments.Comparison, all bool) []experiments.Pair {
 	return slices.DeleteFunc(slices.Clone(c.Pairs), func(p experiments.Pair) bool {
 		return !all && p.Flip != experiments.FlipFixed && p.Flip != experiments.FlipBroken
 	})
+}
+
+// Baseline is a comparison for the accuracy of the built-in learner: the accuracy of a program that learns
+// nothing and answers with the formulas that the prompts state, and the number of built-in forms of
+// calculation.
+type Baseline struct {
+	DatasetID string `json:"dataset_id" jsonschema:"evaluation data set, or else that of the tasks"`
+	Labeled   int    `json:"labeled" jsonschema:"items with a label"`
+	Correct   int    `json:"correct"`
+	Shapes    int    `json:"shapes"`
+	Err       string `json:"error,omitempty" jsonschema:"why the data set cannot be read"`
+}
+
+// readBaseline measures the baseline on the evaluation data set of an experiment, or else on that of its
+// tasks. It returns nil if the built-in learner does not answer.
+func readBaseline(ctx context.Context, store *artifact.Store, in *ace.ExperimentInput) *Baseline {
+	if cmp.Or(in.Steps[string(ace.PhaseSkills)], in.Provider) != builtin.New().Name() {
+		return nil
+	}
+	b := &Baseline{DatasetID: in.DatasetID, Shapes: builtin.Shapes()}
+	set, count := in.SourceDataset(), in.Tasks
+	if in.Eval != nil {
+		b.DatasetID, set, count = in.EvalID, *in.Eval, in.EvalTasks
+	}
+	for from := 0; from < count; {
+		tasks, err := dataset.Load(ctx, store, set, from, count-from)
+		if err != nil {
+			b.Err = cli.OneLine(err)
+			return b
+		}
+		from += len(tasks)
+		for _, t := range tasks {
+			answer, _ := builtin.Stated(t.Prompt)
+			correct, _, err := grade.Verdict(ace.ReflectorInput{Answer: answer, Label: t.Label,
+				Grader: in.Grader})
+			if err != nil {
+				b.Err = cli.OneLine(err)
+				return b
+			}
+			if correct == nil {
+				continue
+			}
+			b.Labeled++
+			if *correct {
+				b.Correct++
+			}
+		}
+	}
+	return b
+}
+
+func (b *Baseline) lines(g theme.Glyphs) []string {
+	if b == nil {
+		return nil
+	}
+	figure := "unknown: " + b.Err
+	if b.Err == "" {
+		figure = "accuracy " + widget.Accuracy(b.Correct, b.Labeled, g)
+	}
+	return []string{
+		fmt.Sprintf("baseline without learning: the formulas that the prompts of %s state, %s",
+			cmp.Or(b.DatasetID, "the data set"), figure),
+		fmt.Sprintf("prior knowledge: %d built-in shapes of calculations, among which the learner searches",
+			b.Shapes),
+	}
 }

@@ -41,7 +41,6 @@ func GateCommand(a *cli.App) *cobra.Command {
 			"same items, and the other experiment must have completed.",
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment $CI_COMMIT &&\n" +
 			"  acescope gate $CI_COMMIT --min-eval 0.9 --no-regressions main --max-cost 5 --junit gate.xml",
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.costs = cmd.Flags().Changed("max-cost")
 			return gate(a, cmd.Context(), args[0], f)

@@ -22,16 +22,16 @@ import (
 // PlaybookImportLine says what was imported, or with --dry-run would be. Added counts the new versions of the
 // branch besides version 0.
 type PlaybookImportLine struct {
-	Kind     series.Kind     `json:"kind"`
-	Branch   string          `json:"branch"`
-	New      bool            `json:"new"`
-	DryRun   bool            `json:"dry_run,omitempty"`
-	Order    string          `json:"order,omitempty"`
-	Versions int             `json:"versions"`
-	Added    int             `json:"added"`
-	Totals   playbook.Totals `json:"totals"`
-	Scores   int             `json:"scores"`
-	Cited    int             `json:"cited"`
+	Kind     series.Kind     `json:"kind" jsonschema:"what the path was recognized as"`
+	Branch   string          `json:"branch" jsonschema:"branch"`
+	New      bool            `json:"new" jsonschema:"whether the branch is new"`
+	DryRun   bool            `json:"dry_run,omitempty" jsonschema:"nothing was changed"`
+	Order    string          `json:"order,omitempty" jsonschema:"what the order of the snapshots follows"`
+	Versions int             `json:"versions" jsonschema:"versions after version 0"`
+	Added    int             `json:"added" jsonschema:"versions that the branch lacked"`
+	Totals   playbook.Totals `json:"totals" jsonschema:"operations of all versions"`
+	Scores   int             `json:"scores" jsonschema:"evaluations"`
+	Cited    int             `json:"cited" jsonschema:"citations of bullets by tasks"`
 	Named    map[string]int  `json:"named,omitempty"`
 	Files    []series.File   `json:"files"`
 	Losses   []playbook.Loss `json:"losses"`
@@ -39,16 +39,13 @@ type PlaybookImportLine struct {
 
 type importFlags struct {
 	branch string
-	order  string
+	order  series.Order
 	dryRun bool
 }
 
 func ImportCommand(a *cli.App) *cobra.Command {
 	var f importFlags
-	var orders []string
-	for _, o := range series.Orders() {
-		orders = append(orders, string(o))
-	}
+	orders := series.Orders()
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Import run folders, series of snapshots and playbooks of other programs as a branch",
@@ -63,24 +60,23 @@ func ImportCommand(a *cli.App) *cobra.Command {
 		Example: "acescope import results/ace_run_20260102_030405_finer_offline\n" +
 			"acescope import snapshots/step*.txt --branch appworld --dry-run\n" +
 			"acescope playbook show finer@best",
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(orders, f.order) {
-				return cli.UsageError("--order %q: must be one of %s", f.order, strings.Join(orders, ", "))
+				return cli.UsageError("--order %q: must be one of %s", f.order, cli.Join(orders))
 			}
 			return importSeries(a, cmd.Context(), args, f)
 		},
 	}
 	cmd.Flags().StringVar(&f.branch, "branch", "",
 		"name of the branch (default: the name of the folder or files)")
-	cmd.Flags().StringVar(&f.order, "order", orders[0], "order of snapshots: "+strings.Join(orders, ", ")+
+	cmd.Flags().StringVar((*string)(&f.order), "order", string(orders[0]), "order of snapshots: "+cli.Join(orders)+
 		"; auto is by the numbers in the names if they tell it, otherwise by time")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be imported and change nothing")
 	return cmd
 }
 
 func importSeries(a *cli.App, ctx context.Context, paths []string, f importFlags) error {
-	r, err := series.Read(paths, series.Order(f.order))
+	r, err := series.Read(paths, f.order)
 	switch {
 	case errors.Is(err, series.ErrInput):
 		return cli.UsageError("%w", err)

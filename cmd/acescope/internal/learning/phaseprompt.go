@@ -57,7 +57,6 @@ func promptListCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the newest version of each prompt",
-		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withPrompts(a, cmd.Context(), true, func(s *prompts.Store) error {
 				list, err := s.List(cmd.Context())
@@ -135,7 +134,6 @@ func promptDiffCommand(a *cli.App) *cobra.Command {
 		Long:  "Compare two prompts line by line. With one, compare the shipped prompt of the phase with it.\n\n" + promptHelp,
 		Example: "acescope phase-prompt diff generator/brief\n" +
 			"acescope phase-prompt diff generator/brief@1 generator/brief@2",
-		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				phase, _ := splitPrompt(args[0])
@@ -162,13 +160,10 @@ func promptDiff(a *cli.App, ctx context.Context, s *prompts.Store, names []strin
 	}
 	line := PhasePromptDiff{title[0], title[1], of[0].SHA256, of[1].SHA256,
 		udiff.Unified(title[0], title[1], of[0].Text, of[1].Text)}
-	text := cmp.Or(strings.TrimSuffix(line.Diff, "\n"), "The prompts are equal.")
-	var err error
-	if a.JSON {
-		err = cli.NewLines(a).Write(line)
-	} else {
-		_, err = fmt.Fprintln(a.Out, text)
-	}
+	err := cli.Show(a, line, func() error {
+		_, err := fmt.Fprintln(a.Out, cmp.Or(strings.TrimSuffix(line.Diff, "\n"), "The prompts are equal."))
+		return err
+	})
 	if err != nil || line.Diff == "" {
 		return err
 	}
@@ -188,7 +183,6 @@ func promptSetCommand(a *cli.App) *cobra.Command {
 		Long: "Add a version with the text of a file; - is standard input. The first version creates the prompt.\n\n" +
 			placeholderHelp(),
 		Example: "acescope phase-prompt show generator > brief.md\nacescope phase-prompt set generator/brief brief.md",
-		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			text, err := cli.ReadFile(ctx, args[1], prompts.MaxText)
@@ -294,13 +288,12 @@ func promptDeleteCommand(a *cli.App) *cobra.Command {
 
 type PhasePromptDeleted struct {
 	Phase ace.Phase `json:"phase"`
-	Name  string    `json:"name"`
+	Name  string    `json:"name" jsonschema:"name of the deleted prompt"`
 }
 
 // onePrompt completes a command whose only argument is a prompt.
 func onePrompt(a *cli.App, readOnly bool, cmd *cobra.Command,
 	do func(ctx context.Context, s *prompts.Store, phase ace.Phase, name string) error) *cobra.Command {
-	cmd.Args = cobra.ExactArgs(1)
 	if cmd.Long == "" {
 		cmd.Long = cmd.Short + ".\n\n" + promptHelp
 	}

@@ -3,7 +3,11 @@ package learning
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,20 +32,11 @@ func PlaybookCommand(a *cli.App) *cobra.Command {
 		healthCommand(a), runs.AblateCommand(a), runs.EffectsCommand(a), runs.PruneCommand(a))
 }
 
-// optional returns the only argument, "" if it is missing.
-func optional(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
-
 func branchesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:        "branches",
 		SuggestFor: []string{"list"},
 		Short:      "List the branches of playbook versions, one for each experiment",
-		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := openStore(a, cmd.Context())
 			if err != nil {
@@ -65,9 +60,8 @@ func logCommand(a *cli.App) *cobra.Command {
 		Short: "List the versions of a branch, newest first: the task, its changes and their reason",
 		Example: "acescope playbook log finance-1 --limit 20\n" +
 			"acescope playbook log --json | jq -r 'select(.removed > 0) | [.seq, .task_id, .rationale] | @tsv'",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return playbookLog(a, cmd.Context(), optional(args), limit)
+			return playbookLog(a, cmd.Context(), cli.Arg(args, 0), limit)
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of versions (default all)")
@@ -134,9 +128,8 @@ func showCommand(a *cli.App) *cobra.Command {
 		Example: "acescope playbook show finance-1 > best.txt\n" +
 			"acescope playbook show finance-1@40 --format skillbook\n" +
 			"acescope playbook show other.json --format text",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return playbookShow(a, cmd.Context(), optional(args), format)
+			return playbookShow(a, cmd.Context(), cli.Arg(args, 0), format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "",
@@ -145,13 +138,13 @@ func showCommand(a *cli.App) *cobra.Command {
 }
 
 type PlaybookLine struct {
-	Name    string            `json:"name"`
+	Name    string            `json:"name" jsonschema:"how the argument was understood"`
 	Hash    string            `json:"hash"`
 	Branch  string            `json:"branch,omitempty"`
 	Seq     *int              `json:"seq,omitempty"`
-	Report  *playbook.Report  `json:"report,omitempty"` // for a file
-	NextID  int               `json:"next_id"`
-	Bullets []playbook.Bullet `json:"bullets"`
+	Report  *playbook.Report  `json:"report,omitempty" jsonschema:"of a file: what was read"`
+	NextID  int               `json:"next_id" jsonschema:"number of the next new bullet"`
+	Bullets []playbook.Bullet `json:"bullets" jsonschema:"bullets"`
 	// Sections lists all sections if one has no bullet.
 	Sections []string `json:"sections,omitempty"`
 }
@@ -199,7 +192,6 @@ func diffCommand(a *cli.App) *cobra.Command {
 			refHelp,
 		Example: "acescope playbook diff finance-1@0 finance-1\n" +
 			"acescope playbook diff before.txt after.json --json | jq 'select(.type == \"removed\")'",
-		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return DiffPlaybooks(a, cmd.Context(), args[0], args[1])
 		},
@@ -209,7 +201,7 @@ func diffCommand(a *cli.App) *cobra.Command {
 // DiffLine is a bullet that only one of the playbooks has.
 type DiffLine struct {
 	Type   string          `json:"type"` // added or removed
-	Bullet playbook.Bullet `json:"bullet"`
+	Bullet playbook.Bullet `json:"bullet" jsonschema:"bullet"`
 }
 
 type DiffEnd struct {
@@ -217,10 +209,10 @@ type DiffEnd struct {
 	B         string `json:"b"`
 	HashA     string `json:"hash_a"`
 	HashB     string `json:"hash_b"`
-	Added     int    `json:"added"`
-	Removed   int    `json:"removed"`
-	Changed   int    `json:"changed"`
-	Unchanged int    `json:"unchanged"`
+	Added     int    `json:"added" jsonschema:"bullets only in B"`
+	Removed   int    `json:"removed" jsonschema:"bullets only in A"`
+	Changed   int    `json:"changed" jsonschema:"bullets that differ"`
+	Unchanged int    `json:"unchanged" jsonschema:"bullets that are equal"`
 }
 
 func (e DiffEnd) String() string {
@@ -304,9 +296,8 @@ func healthCommand(a *cli.App) *cobra.Command {
 			refHelp,
 		Example: "acescope playbook health finance-1 --accuracy\n" +
 			"acescope playbook health best.txt --json | jq 'select(.severity == \"error\")'",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return playbookHealth(a, cmd.Context(), optional(args), accuracy)
+			return playbookHealth(a, cmd.Context(), cli.Arg(args, 0), accuracy)
 		},
 	}
 	cmd.Flags().BoolVar(&accuracy, "accuracy", false,
@@ -320,16 +311,16 @@ type HealthEnd struct {
 	Hash      string                     `json:"hash"`
 	Branch    string                     `json:"branch,omitempty"`
 	Seq       *int                       `json:"seq,omitempty"`
-	Bullets   int                        `json:"bullets"`
-	Findings  int                        `json:"findings"`
-	Dropped   int                        `json:"dropped,omitempty"`
+	Bullets   int                        `json:"bullets" jsonschema:"bullets"`
+	Findings  int                        `json:"findings" jsonschema:"findings"`
+	Dropped   int                        `json:"dropped,omitempty" jsonschema:"findings of a kind beyond 200"`
 	Judged    int                        `json:"judged"`
-	Checked   []playbook.FindingKind     `json:"checked"`
+	Checked   []playbook.FindingKind     `json:"checked" jsonschema:"kinds that were checked"`
 	Unchecked []playbook.UncheckedReason `json:"unchecked"`
 
 	FalseAlarms map[playbook.FindingKind]float64 `json:"false_alarms"`
 
-	Totals *playbook.Totals `json:"totals,omitempty"`
+	Totals *playbook.Totals `json:"totals,omitempty" jsonschema:"counts over all versions"`
 }
 
 func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool) error {
@@ -394,4 +385,107 @@ func readEvidence(a *cli.App, ctx context.Context, ref *playbookRef) (known play
 		return known, err
 	}
 	return playbooks.UpTo(known, ref.hash, page[0].At), nil
+}
+
+// refHelp explains how commands name a playbook.
+const refHelp = "Name a playbook by its branch (the newest version), BRANCH@N (version N; 0 is the start), at least six\n" +
+	"digits of a version's hash, or a file in any known format (- is standard input). @N is version N of the branch\n" +
+	"that changed last."
+
+// playbookRef is a playbook that an argument names: a version of a branch, a version without a branch, or a
+// file.
+type playbookRef struct {
+	name   string
+	book   *playbook.Playbook
+	hash   string
+	branch string // "" for a file and for a version without a branch
+	seq    int
+	file   bool
+	report playbook.Report // for a file
+}
+
+// openStore opens the playbooks for reading: those of the data directory, which needs no server, or those of
+// a cluster.
+func openStore(a *cli.App, ctx context.Context) (*playbook.Store, error) {
+	if a.Cluster() != nil {
+		e, err := a.OpenReadOnly(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return e.Books, e.Books.Sync(ctx)
+	}
+	dir, err := a.DataDir()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "playbooks")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.NotFound(
+			"no playbooks in %s; run an experiment or select another directory with --data-dir", dir)
+	}
+	return playbook.OpenStoreReadOnly(path), nil
+}
+
+// findRef finds the playbook that an argument names; "" is the branch that changed last. A branch or version
+// is preferred to a file of the same name, which ./ selects.
+func findRef(a *cli.App, ctx context.Context, name string) (*playbookRef, *playbook.Store, error) {
+	if runs.IsPlaybookPath(name) {
+		r, err := fileRef(ctx, name)
+		return r, nil, err
+	}
+	store, err := openStore(a, ctx)
+	var r *playbookRef
+	if err == nil {
+		r, err = storedRef(ctx, store, name)
+	}
+	if err == nil || cli.ExitCode(err) != cli.ExitNotFound || !runs.IsFile(name) {
+		return r, store, err
+	}
+	r, err = fileRef(ctx, name)
+	return r, store, err
+}
+
+// fileRef reads a playbook file, or standard input for "-".
+func fileRef(ctx context.Context, name string) (*playbookRef, error) {
+	in, err := cli.OpenFile(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	book, report, err := playbook.Parse(in)
+	if errors.Is(err, playbook.ErrNotPlaybook) {
+		return nil, cli.UsageError("%s: %w", name, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &playbookRef{name: name, book: book, hash: book.Hash(), file: true, report: report}, nil
+}
+
+// storedRef finds a version in the store by branch, number or hash.
+func storedRef(ctx context.Context, s *playbook.Store, name string) (*playbookRef, error) {
+	v, err := runs.FindPlaybook(s, name)
+	if err != nil {
+		return nil, err
+	}
+	r := &playbookRef{name: v.Name, hash: v.Hash, branch: v.Branch, seq: v.Seq}
+	r.book, err = s.Get(ctx, v.Hash)
+	return r, err
+}
+
+// history returns the history of a version, nil for a version without a branch.
+func (r *playbookRef) history(ctx context.Context, s *playbook.Store, watch ...string) (*playbook.History,
+	error) {
+	if r.branch == "" || s == nil {
+		return nil, nil
+	}
+	h := playbook.NewHistory(r.branch, watch...)
+	return h, s.Read(ctx, h, r.seq)
+}
+
+// reportFiles writes to standard error what was not read of playbook files.
+func reportFiles(a *cli.App, refs ...*playbookRef) {
+	for _, r := range refs {
+		runs.ReportParsed(a, r.name, r.report)
+	}
 }

@@ -27,9 +27,8 @@ func blameCommand(a *cli.App) *cobra.Command {
 			refHelp,
 		Example: "acescope playbook blame calc-00041 --events\nacescope playbook blame finance-1@40 --bullet calc-00041\n" +
 			"acescope playbook blame finance-1 --json | jq -r '[.bullet.id, .added.task_id] | @tsv'",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return playbookBlame(a, cmd.Context(), optional(args), bullet, events)
+			return playbookBlame(a, cmd.Context(), cli.Arg(args, 0), bullet, events)
 		},
 	}
 	cmd.Flags().StringVar(&bullet, "bullet", "", "only this bullet, with all its changes")
@@ -39,16 +38,16 @@ func blameCommand(a *cli.App) *cobra.Command {
 
 // BlameLine is the origin and the changes of a bullet.
 type BlameLine struct {
-	Branch  string          `json:"branch"`
-	Seq     int             `json:"seq"`
-	Bullet  playbook.Bullet `json:"bullet"`
-	Removed bool            `json:"removed,omitempty"`
+	Branch  string          `json:"branch" jsonschema:"branch of the version that was asked about"`
+	Seq     int             `json:"seq" jsonschema:"number of that version"`
+	Bullet  playbook.Bullet `json:"bullet" jsonschema:"the bullet there, or as it was removed"`
+	Removed bool            `json:"removed,omitempty" jsonschema:"true if it was removed"`
 	Added   *blameSource    `json:"added,omitempty"`
 	Changes []blameChange   `json:"changes"`
-	Dropped int             `json:"dropped,omitempty"`
-	Tags    int             `json:"tags"`
-	Edits   int             `json:"edits"`
-	Counts  playbook.Counts `json:"counts"`
+	Dropped int             `json:"dropped,omitempty" jsonschema:"changes that are not listed"`
+	Tags    int             `json:"tags" jsonschema:"how often it was tagged"`
+	Edits   int             `json:"edits" jsonschema:"how often it was updated"`
+	Counts  playbook.Counts `json:"counts" jsonschema:"counters over time, at most 64 entries"`
 }
 
 type blameSource struct {

@@ -46,9 +46,9 @@ var reportTemplate = template.Must(
 type ReportLine struct {
 	ExperimentID string `json:"experiment_id"`
 	File         string `json:"file"`
-	Bytes        int    `json:"bytes"`
-	Evaluations  int    `json:"evaluations"`
-	Bullets      int    `json:"bullets"`
+	Bytes        int    `json:"bytes" jsonschema:"size of the file"`
+	Evaluations  int    `json:"evaluations" jsonschema:"evaluations in the report"`
+	Bullets      int    `json:"bullets" jsonschema:"bullets in the report"`
 }
 
 func experimentReportCommand(a *cli.App) *cobra.Command {
@@ -60,7 +60,6 @@ func experimentReportCommand(a *cli.App) *cobra.Command {
 			"the items, the bullets with votes and effects, and the cost. It needs no other file, no network and no\n" +
 			"script.",
 		Example: "acescope experiment report finance-1 -o finance-1.html",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {
 				return cli.UsageError("name a file with -o FILE")

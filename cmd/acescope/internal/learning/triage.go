@@ -27,7 +27,6 @@ func TriageCommand(a *cli.App) *cobra.Command {
 			"are retrying, the slowest and the most expensive runs, and how long each phase takes.",
 		Example: "acescope triage\nacescope triage -q experiment=finance-7 --since 24h\n" +
 			"acescope triage --json | jq -r '.groups[] | [.count, .kind, .pattern] | @tsv'",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return triage(a, cmd.Context(), o) },
 	}
 	f := cmd.Flags()
@@ -64,27 +63,24 @@ func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 	if err != nil {
 		return cli.QueryError(o.Query, err)
 	}
-	if a.JSON {
-		return cli.NewLines(a).Write(triageLine(t))
-	}
-	return printTriage(a.Out, t)
+	return cli.Show(a, triageLine(t), func() error { return printTriage(a.Out, t) })
 }
 
 type TriageLine struct {
 	*triagesource.Result
-	SinceMS    float64       `json:"since_ms,omitempty"`
-	Groups     []groupLine   `json:"groups"`
-	Slowest    []cli.RunLine `json:"slowest"`
-	Expensive  []cli.RunLine `json:"most_expensive"`
-	MostTokens []cli.RunLine `json:"most_tokens"`
-	DurationMS float64       `json:"duration_ms"`
+	SinceMS    float64       `json:"since_ms,omitempty" jsonschema:"only runs that ended within this time"`
+	Groups     []groupLine   `json:"groups" jsonschema:"groups of failures, largest first, at most 200"`
+	Slowest    []cli.RunLine `json:"slowest" jsonschema:"slowest runs, at most 20"`
+	Expensive  []cli.RunLine `json:"most_expensive" jsonschema:"most expensive runs, at most 20"`
+	MostTokens []cli.RunLine `json:"most_tokens" jsonschema:"runs with the most tokens, at most 20"`
+	DurationMS float64       `json:"duration_ms" jsonschema:"duration of the scan"`
 }
 
 type groupLine struct {
 	triagesource.FailureGroup
-	Query   string         `json:"query"`
+	Query   string         `json:"query" jsonschema:"visibility query for these runs"`
 	Exact   bool           `json:"exact"`
-	RunIDs  []string       `json:"run_ids"`
+	RunIDs  []string       `json:"run_ids" jsonschema:"the newest 200"`
 	Reasons []reasonOfLine `json:"reasons,omitempty"`
 }
 
