@@ -24,7 +24,7 @@ import (
 //   - a time: "today", "yesterday", or an age such as "12h" or "7d"; also since:TIME and until:TIME, see [TimeAt];
 //   - KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
 //     trailing * for a prefix), and text:VALUE;
-//   - cost>DOLLARS and tokens>NUMBER, also with >=, < and <=;
+//   - cost>DOLLARS, tokens>NUMBER and calls>NUMBER, also with >=, < and <=;
 //   - "mine", by:USER or by:USER@HOST, see [ByCondition];
 //   - anything else, and everything in quotes: a text that the run mentions, see [Run.Mentions].
 //
@@ -107,7 +107,8 @@ var filterKeys = map[string]string{
 	"since": SinceCondition, "until": UntilCondition,
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
-	"framework": FrameworkCondition, "agent": AgentCondition, "model": ModelCondition, "calls": CallsCondition,
+	"framework": FrameworkCondition, "agent": AgentCondition, "model": ModelCondition,
+	"calls":   CallsCondition,
 	"adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
 	"status": history.AttrStatus, "verdict": VerdictCondition, "exit": ace.AttrExit, "type": AttrType,
 	"workflow": "WorkflowId", "id": "WorkflowId",
@@ -340,8 +341,8 @@ func wordsOf(typed string) (words []string) {
 var queryWords = []string{"OR", "NOT", "IN", "BETWEEN", "IS", "STARTS_WITH", "LIKE", "ORDER", "GROUP"}
 
 // isQuery reports whether the words are in the query language: a keyword, a bracket, a comparison, or an
-// operator between spaces. A keyword in lower case counts only after the name of an attribute. Unbalanced quotes
-// count too: the server reports the error and its place.
+// operator between spaces. A keyword in lower case counts only after the name of an attribute. Unbalanced
+// quotes count too: the server reports the error and its place.
 func isQuery(words []string) bool {
 	for i, w := range words {
 		if amountWord.MatchString(w) {

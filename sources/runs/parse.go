@@ -17,8 +17,9 @@ type token struct {
 
 // tokenPattern matches the tokens of typed text. A quoted text may lack its end. Of a word, only the server
 // knows whether it is a name, a number or nonsense.
-var tokenPattern = regexp.MustCompile(`"(?:\\(?s:.)|""|[^"\\])*(?:"|\\?$)|'(?:\\(?s:.)|''|[^'\\])*(?:'|\\?$)|` +
-	`[(),]|[!<>]=|<>|[=<>]|&&|\|\||` + "`[^`]*`?" + `|[^\s"'(),=<>!&|` + "`" + `]+|\S`)
+var tokenPattern = regexp.MustCompile(
+	`"(?:\\(?s:.)|""|[^"\\])*(?:"|\\?$)|'(?:\\(?s:.)|''|[^'\\])*(?:'|\\?$)|` +
+		`[(),]|[!<>]=|<>|[=<>]|&&|\|\||` + "`[^`]*`?" + `|[^\s"'(),=<>!&|` + "`" + `]+|\S`)
 
 func tokensOf(text string) []token {
 	var out []token
@@ -66,7 +67,7 @@ func numberOf(word string) (n float64, ok bool) {
 type expr struct {
 	text  string // as it is written
 	at    int    // where it begins in the query
-	join  string // "AND", "OR", "NOT", "(", "ORDER" for a query with such a clause; "" for a condition
+	join  string // "AND", "OR", "NOT", "(", "ORDER" if clauses follow; "" for a condition
 	parts []expr
 	comparison
 }
@@ -259,7 +260,7 @@ func comparisonOf(tokens []token) comparison {
 		op == "STARTS_WITH" && len(operands) == 1:
 		c.values = operands
 	case strings.HasPrefix(op, "IS") && operands[0].is("NULL") && len(operands) == 1 && !not:
-	case op == "IN" && operands[0].text == "(" && len(operands)%2 == 1 && operands[len(operands)-1].text == ")":
+	case op == "IN" && len(operands)%2 == 1 && operands[0].is("(") && operands[len(operands)-1].is(")"):
 		for i, t := range operands[1:] {
 			if i%2 == 0 {
 				c.values = append(c.values, t)

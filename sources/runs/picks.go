@@ -86,7 +86,8 @@ func (p Picks) without(name string) string {
 		}
 		parts = append(parts, equals(a, "=", quoted))
 	}
-	if len(parts) == 1 && len(p.Rest) == 1 && strings.HasPrefix(parts[0], "(") {
+	if whole, err := parse(strings.Join(parts, "")); len(parts) == 1 && len(p.Rest) == 1 &&
+		strings.HasPrefix(parts[0], "(") && (err != nil || whole.join != "") {
 		inside := parts[0][1 : len(parts[0])-1]
 		if e, err := parse(inside); err != nil || alternative(e) {
 			return inside // unchanged

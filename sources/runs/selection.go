@@ -69,15 +69,15 @@ func (s selection) of(rows []Run) []Run {
 // exact reports whether the server's part selects the same runs as the query.
 func (s selection) exact() bool { return len(s.keep) == 0 }
 
-// NeedsTraces reports whether a query asks for what agents did, which only the histories of some runs say. They
-// must be read before the query selects among these runs.
+// NeedsTraces reports whether a query asks for what agents did, which only the histories of some runs say.
+// They must be read before the query selects among these runs.
 func NeedsTraces(query string) bool {
 	s, err := divide(query)
 	return err == nil && len(s.traced) > 0
 }
 
-// TracePicks divides a query into the part that needs no trace, and a function that reports whether a run whose
-// trace was read meets the other conditions; nil if there are none.
+// TracePicks divides a query into the part that needs no trace, and a function that reports whether a run
+// whose trace was read meets the other conditions. The function is nil if no condition needs a trace.
 func TracePicks(query string) (rest string, picks func(*Run) bool, err error) {
 	s, err := divide(query)
 	if err != nil || len(s.traced) == 0 {
@@ -153,7 +153,8 @@ func (s *selection) take(e expr) (server string, err error) {
 	default:
 		e.conditions(func(c expr) {
 			if l := localOf(c.name); l != nil && err == nil {
-				err = serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND", l.name)
+				err = serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND",
+					l.name)
 			}
 		})
 	}
@@ -163,8 +164,7 @@ func (s *selection) take(e expr) (server string, err error) {
 func (s *selection) takeLocal(l *local, e expr) (server string, err error) {
 	holds := l.holds(e.comparison)
 	if holds == nil {
-		if values := e.texts(); l.name == VerdictCondition && len(values) > 0 && (e.negated() ||
-			e.op == "=" || e.op == "IN") {
+		if l.name == VerdictCondition && e.oneOf() && len(e.texts()) > 0 {
 			return e.text, nil // the server reports the error
 		}
 		_, rest, _ := strings.Cut(e.text, e.name)
@@ -189,6 +189,9 @@ func (s *selection) takeLocal(l *local, e expr) (server string, err error) {
 
 // negated reports whether an operator is != or NOT.
 func (c comparison) negated() bool { return c.op == "!=" || strings.HasPrefix(c.op, "NOT ") }
+
+// oneOf reports whether the condition holds for the values, or for all others.
+func (c comparison) oneOf() bool { return slices.Contains([]string{"=", "!=", "IN", "NOT IN"}, c.op) }
 
 // local is a name that only this process knows. holds returns nil for an operator or a value that the
 // condition cannot have.
@@ -272,8 +275,8 @@ func costOf(r *Run) (n float64, known, all bool) {
 
 func holdsVerdict(c comparison) func(*Run) bool {
 	values := c.texts()
-	if len(values) == 0 || !c.negated() && c.op != "=" && c.op != "IN" || strings.HasSuffix(c.op, "WITH") ||
-		slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(ace.Verdicts(), ace.Verdict(v)) }) {
+	unknown := func(v string) bool { return !slices.Contains(ace.Verdicts(), ace.Verdict(v)) }
+	if !c.oneOf() || len(values) == 0 || slices.ContainsFunc(values, unknown) {
 		return nil
 	}
 	return func(r *Run) bool { return slices.Contains(values, string(r.Verdict)) != c.negated() }
@@ -290,7 +293,7 @@ func holdsText(c comparison) func(*Run) bool {
 
 func holdsBy(c comparison) func(*Run) bool {
 	values := c.texts()
-	if len(values) == 0 || !slices.Contains([]string{"=", "!=", "IN", "NOT IN"}, c.op) {
+	if !c.oneOf() || len(values) == 0 {
 		return nil
 	}
 	me := ace.User()

@@ -209,26 +209,24 @@ const (
 	maxUsages  = 200 // histories that are read for costs, and runs that are described
 )
 
-// withUsage returns put for runs whose cost is read from their histories if only these have it.
-func (o *listOptions) withUsage(
-	a *cli.App, ctx context.Context, c client.Client, put func(runs.Run) error,
-) func(runs.Run) error {
-	if !o.histories {
-		return put
-	}
+// traceReader returns a function that reads what a run's agents did from its history if only this has it.
+func traceReader(a *cli.App, ctx context.Context, c client.Client) func(*runs.Run) error {
 	read := 0
-	return func(r runs.Run) error {
-		if histories.LacksTrace(r) {
-			if read++; read == maxUsages+1 {
-				cli.Warn(a, "the costs of older workflows are not read; use \"acescope show\" or --limit")
-			}
-			if read <= maxUsages {
-				if err := histories.AddTrace(ctx, c, &r); err != nil && !cluster.NotFound(err) {
-					return err
-				}
-			}
+	return func(r *runs.Run) error {
+		if !histories.LacksTrace(*r) {
+			return nil
 		}
-		return put(r)
+		if read++; read > maxUsages {
+			if read == maxUsages+1 {
+				cli.Warn(a, "the histories of older workflows are not read, so their tokens and costs are "+
+					"unknown; use \"acescope show\" or narrow the list")
+			}
+			return nil
+		}
+		if err := histories.AddTrace(ctx, c, r); !cluster.NotFound(err) {
+			return err
+		}
+		return nil
 	}
 }
 
@@ -236,19 +234,22 @@ func (o *listOptions) withUsage(
 type lister func(ctx context.Context, c client.Client, query string, limit int,
 	put func(runs.Run) error) error
 
-// ofParent restricts a list to the runs of the parent session, which the server cannot select.
-func (o *listOptions) ofParent(read lister) lister {
+// where restricts a list to the runs that keeps selects, which the server cannot. It may add to a run.
+func (read lister) where(keeps func(*runs.Run) (bool, error)) lister {
 	return func(ctx context.Context, c client.Client, query string, limit int,
 		put func(runs.Run) error) error {
 		found := 0
 		err := read(ctx, c, query, 0, func(r runs.Run) error {
-			if r.Parent != o.parent {
-				return nil
+			if keep, err := keeps(&r); err != nil || !keep {
+				return err
 			}
-			if found++; limit > 0 && found > limit {
+			if err := put(r); err != nil {
+				return err
+			}
+			if found++; limit > 0 && found >= limit {
 				return errEnough
 			}
-			return put(r)
+			return nil
 		})
 		if errors.Is(err, errEnough) {
 			return nil
@@ -283,17 +284,39 @@ func (o *listOptions) read(
 		})
 	}
 	if o.parent != "" {
-		read = o.ofParent(read)
+		read = read.where(func(r *runs.Run) (bool, error) { return r.Parent == o.parent, nil })
+	}
+	query, picks, err := runs.TracePicks(o.query)
+	if err != nil {
+		return err
+	}
+	addTrace := traceReader(a, ctx, c)
+	if picks != nil {
+		read = read.where(func(r *runs.Run) (bool, error) {
+			err := addTrace(r)
+			return picks(r), err
+		})
+	} else if o.histories {
+		every := read
+		read = func(ctx context.Context, c client.Client, query string, limit int,
+			put func(runs.Run) error) error {
+			return every(ctx, c, query, limit, func(r runs.Run) error {
+				if err := addTrace(&r); err != nil {
+					return err
+				}
+				return put(r)
+			})
+		}
 	}
 	if o.sort == "" {
-		return read(ctx, c, o.query, o.limit, o.withUsage(a, ctx, c, put))
+		return read(ctx, c, query, o.limit, put)
 	}
 	var rows []runs.Run
 	collect := func(r runs.Run) error {
 		rows = append(rows, r)
 		return nil
 	}
-	if err := read(ctx, c, o.query, maxSorted+1, o.withUsage(a, ctx, c, collect)); err != nil {
+	if err := read(ctx, c, query, maxSorted+1, collect); err != nil {
 		return err
 	}
 	if len(rows) > maxSorted {
