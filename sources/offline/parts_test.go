@@ -5,10 +5,9 @@ import (
 	"sync"
 	"testing"
 
-	historypb "go.temporal.io/api/history/v1"
-
 	"acescope/engine/ace"
 	"acescope/engine/temporal/replay"
+	"acescope/engine/temporal/replayer"
 	"acescope/engine/workflows"
 	"acescope/sources"
 	"acescope/sources/cluster"
@@ -37,9 +36,8 @@ func TestParts(t *testing.T) {
 		s.Run(ctx, cluster.Deps{Client: c, TaskQueue: ace.TaskQueue, NoPlaybooks: func() string {
 			return "none here"
 		},
-			Verify: func(ctx context.Context, events []*historypb.HistoryEvent,
-				strict bool) replay.Verdict {
-				return (&replay.Verifier{Register: workflows.Register, Strict: strict}).Verify(ctx, events)
+			NewVerifier: func(ctx context.Context, strict bool) cluster.Verifier {
+				return replayer.New(ctx, &replay.Verifier{Register: workflows.Register, Strict: strict}, nil)
 			}})
 	})
 	s.Select(runs.ID{WorkflowID: "ace/right"})

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -59,18 +58,18 @@ var operators = []string{"= ", "!= ", "IN (", "NOT IN (", "STARTS_WITH ", "IS NU
 func Completion(line string, cursor int, values func(attribute string) []string) (from int,
 	options []string) {
 	cursor = max(min(cursor, len(line)), 0)
-	before := queryTokens(line[:cursor])
-	word := queryToken{at: cursor}
-	if n := len(before); n > 0 && before[n-1].end == cursor && before[n-1].text != "(" &&
-		before[n-1].text != "," {
+	before := tokensOf(line[:cursor])
+	word := token{at: cursor, end: cursor}
+	joined := wordBefore(before, cursor)
+	if at := strings.IndexAny(joined.text, "=:"); at > 0 && !joined.quoted() {
+		return completeShort(joined, at, values)
+	}
+	if n := len(before); n > 0 && before[n-1].end == cursor && !before[n-1].is("(", ",") {
 		word, before = before[n-1], before[:n-1]
 	}
 	if attr, ok := awaitsValue(before); ok {
 		typed := strings.TrimLeft(word.text, `"'`)
 		return word.at, match(typed, quoteAll(values(attr)), func(o string) string { return o[1:] })
-	}
-	if at := strings.IndexAny(word.text, "=:"); at > 0 {
-		return completeShort(word, at, values)
 	}
 	switch {
 	case awaitsOperator(before):
@@ -84,7 +83,7 @@ func Completion(line string, cursor int, values func(attribute string) []string)
 }
 
 // completeShort completes the value in KEY=VALUE, or the last of several values separated by commas.
-func completeShort(word queryToken, at int, values func(string) []string) (int, []string) {
+func completeShort(word token, at int, values func(string) []string) (int, []string) {
 	name := attribute(strings.TrimSuffix(word.text[:at], "!"))
 	start := at + 1
 	if comma := strings.LastIndex(word.text, ","); comma > start {
@@ -134,43 +133,29 @@ func match(typed string, options []string, text func(string) string) []string {
 	return out
 }
 
-// queryToken is a word, operator, bracket, comma or quoted text of a query.
-type queryToken struct {
-	text    string
-	at, end int
-}
-
-// queryParts matches the brackets, commas and words of a query. A word ends at an unquoted space, bracket, or
-// comma, but KEY=VALUE may have commas in its value.
-var queryParts = regexp.MustCompile(`[(),]|` + anyOf(`[^ \t()"',=:]`) + `*(?:[=:]` + anyOf(`[^ \t()"']`) +
-	`*)?`)
-
-// anyOf returns a pattern of a quoted text, which may lack its end, or a character.
-func anyOf(character string) string {
-	return `(?:"(?:\\(?s:.)|[^"\\])*(?:"|\\?$)|'(?:\\(?s:.)|[^'\\])*(?:'|\\?$)|` + character + `)`
-}
-
-func queryTokens(s string) []queryToken {
-	var out []queryToken
-	for _, at := range queryParts.FindAllStringIndex(s, -1) {
-		if at[0] < at[1] {
-			out = append(out, queryToken{s[at[0]:at[1]], at[0], at[1]})
+// wordBefore joins the tokens before the cursor that no space or bracket divides.
+func wordBefore(tokens []token, cursor int) token {
+	w := token{at: cursor, end: cursor}
+	for _, t := range slices.Backward(tokens) {
+		if t.end != w.at || t.is("(", ")") {
+			break
 		}
+		w.at, w.text = t.at, t.text+w.text
 	}
-	return out
+	return w
 }
 
-func isAttribute(t queryToken) (string, bool) {
+func isAttribute(t token) (string, bool) {
 	name := attribute(t.text)
 	return name, slices.Contains(append(ace.SearchAttributes(), builtIn...), name)
 }
 
-func isOperator(t queryToken) bool {
+func isOperator(t token) bool {
 	return slices.Contains([]string{"=", "!=", "<", ">", "<=", ">=", "STARTS_WITH"}, strings.ToUpper(t.text))
 }
 
 // awaitsValue returns the attribute whose value comes next: after an operator, or in the brackets of an IN.
-func awaitsValue(before []queryToken) (string, bool) {
+func awaitsValue(before []token) (string, bool) {
 	n := len(before)
 	if n >= 2 && isOperator(before[n-1]) {
 		return isAttribute(before[n-2])
@@ -194,7 +179,7 @@ func awaitsValue(before []queryToken) (string, bool) {
 	return "", false
 }
 
-func awaitsOperator(before []queryToken) bool {
+func awaitsOperator(before []token) bool {
 	if len(before) == 0 {
 		return false
 	}
@@ -203,7 +188,7 @@ func awaitsOperator(before []queryToken) bool {
 }
 
 // conditionComplete reports whether AND or OR may follow.
-func conditionComplete(before []queryToken) bool {
+func conditionComplete(before []token) bool {
 	if len(before) == 0 {
 		return false
 	}

@@ -64,7 +64,7 @@ func TestToggle(t *testing.T) {
 // A query that is split and joined keeps its meaning: a second round changes nothing.
 func FuzzSplitQuery(f *testing.F) {
 	for _, s := range []string{`ExitStatus="a" AND (b="c" OR d='e')`, `a`, `"`, `((`,
-		`ExitStatus IN ("a",'b')`, `x BETWEEN 1 AND 2 AND y=3`, `AND AND`, `(a OR b)`} {
+		`ExitStatus IN ("a",'b')`, `x BETWEEN 1 AND 2 AND y=3`, `AND AND`, `(a OR b)`, `(A)0 0`, `a) OR (b`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

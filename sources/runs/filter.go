@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,19 +24,20 @@ import (
 //   - a time: "today", "yesterday", or an age such as "12h" or "7d"; also since:TIME and until:TIME, see [TimeAt];
 //   - KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
 //     trailing * for a prefix), and text:VALUE;
-//   - cost>DOLLARS and tokens>NUMBER, also with >=, < and <=;
+//   - cost>DOLLARS, tokens>NUMBER and calls>NUMBER, also with >=, < and <=;
 //   - "mine", by:USER or by:USER@HOST, see [ByCondition];
 //   - anything else, and everything in quotes: a text that the run mentions, see [Run.Mentions].
 //
 // Text with a separate operator, a bracket or a keyword of the query language is a query already and is
 // returned unchanged. An error names the word that is not understood.
 func Filter(typed string) (query string, err error) {
-	words := spacedWords.FindAllString(typed, -1)
+	words := wordsOf(typed)
 	if n := len(words); n > 0 && valueMissing.MatchString(words[n-1]) {
 		return "", fmt.Errorf("%q: the value is missing", words[n-1])
 	}
 	if isQuery(words) {
-		return strings.TrimSpace(typed), nil
+		_, err := divide(typed) // its own conditions must be right before the server is asked
+		return strings.TrimSpace(typed), err
 	}
 	var terms []string
 	picked := map[string][]string{}
@@ -107,7 +107,9 @@ var filterKeys = map[string]string{
 	"since": SinceCondition, "until": UntilCondition,
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
-	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
+	"framework": FrameworkCondition, "agent": AgentCondition, "model": ModelCondition,
+	"calls":   CallsCondition,
+	"adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
 	"status": history.AttrStatus, "verdict": VerdictCondition, "exit": ace.AttrExit, "type": AttrType,
 	"workflow": "WorkflowId", "id": "WorkflowId",
 	"blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner,
@@ -168,11 +170,11 @@ func attribute(key string) string {
 func knownNames() []string {
 	return slices.Concat(ace.SearchAttributes(), builtIn,
 		[]string{VerdictCondition, TextCondition, CostCondition, TokensCondition, ByCondition, SinceCondition,
-			UntilCondition})
+			UntilCondition, FrameworkCondition, AgentCondition, ModelCondition, CallsCondition})
 }
 
-// amountWord matches a condition on the cost or the tokens.
-var amountWord = regexp.MustCompile(`(?i)^(cost|tokens|` + CostCondition + `)(>=|<=|=|>|<)(.*)$`)
+// amountWord matches a condition on the cost, the tokens or the calls.
+var amountWord = regexp.MustCompile(`(?i)^(cost|tokens|calls|` + CostCondition + `)(>=|<=|=|>|<)(.*)$`)
 
 // term translates one word to a condition.
 func term(word string) (string, error) {
@@ -187,7 +189,7 @@ func term(word string) (string, error) {
 		return SinceCondition + "=" + Quote(lower), nil
 	}
 	if m := amountWord.FindStringSubmatch(word); m != nil {
-		if _, err := strconv.ParseFloat(m[3], 64); err != nil {
+		if _, ok := numberOf(m[3]); !ok {
 			return "", fmt.Errorf("%q: not a number: %q", word, m[3])
 		}
 		return attribute(m[1]) + m[2] + m[3], nil
@@ -310,9 +312,6 @@ func quote(s string) string {
 	return Quote(s)
 }
 
-// unquote returns the text in quotes.
-func unquote(quoted string) string { return escaped.ReplaceAllString(quoted[1:len(quoted)-1], "$1") }
-
 func quoteAll[S ~string](values []S) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -321,30 +320,42 @@ func quoteAll[S ~string](values []S) []string {
 	return out
 }
 
-var (
-	// spacedWords matches the words of typed text: they end at unquoted spaces.
-	spacedWords = regexp.MustCompile(`(?:"[^"]*"?|'[^']*'?|[^ \t"'])+`)
-	quotedParts = regexp.MustCompile(`"[^"]*(?:"|$)|'[^']*(?:'|$)`)
-)
+// wordsOf returns the words of typed text: they end at unquoted spaces.
+func wordsOf(typed string) (words []string) {
+	from, end := 0, 0
+	for _, t := range tokensOf(typed) {
+		if t.at > end && end > from {
+			words = append(words, typed[from:end])
+		}
+		if t.at > end || end == 0 {
+			from = t.at
+		}
+		end = t.end
+	}
+	if end > from {
+		words = append(words, typed[from:end])
+	}
+	return words
+}
 
 var queryWords = []string{"OR", "NOT", "IN", "BETWEEN", "IS", "STARTS_WITH", "LIKE", "ORDER", "GROUP"}
 
-// isQuery reports whether the words are in the query language. A keyword in lower case counts only after the
-// name of an attribute. Unbalanced quotes count too: the server reports the error and its place.
+// isQuery reports whether the words are in the query language: a keyword, a bracket, a comparison, or an
+// operator between spaces. A keyword in lower case counts only after the name of an attribute. Unbalanced
+// quotes count too: the server reports the error and its place.
 func isQuery(words []string) bool {
 	for i, w := range words {
 		if amountWord.MatchString(w) {
 			continue
 		}
-		keyword := slices.Contains(queryWords, strings.ToUpper(w))
-		if keyword && (w == strings.ToUpper(w) || i > 0 && slices.Contains(knownNames(), words[i-1])) ||
-			strings.Count(w, `"`)%2 == 1 || strings.Count(w, `'`)%2 == 1 {
+		if slices.Contains(queryWords, strings.ToUpper(w)) &&
+			(w == strings.ToUpper(w) || i > 0 && slices.Contains(knownNames(), words[i-1])) {
 			return true
 		}
-		unquoted := quotedParts.ReplaceAllString(w, "q")
-		if strings.ContainsAny(unquoted, "()<>`") || strings.Trim(unquoted, "=!") == "" ||
-			strings.HasPrefix(unquoted, "=") || strings.HasSuffix(unquoted, "=") &&
-			!strings.ContainsAny(w, `"'`) {
+		tokens := tokensOf(w)
+		if slices.ContainsFunc(tokens, func(t token) bool {
+			return t.torn() || t.is("(", ")", "<", ">", "<=", ">=", "<>") || t.text[0] == '`'
+		}) || tokens[0].is("=", "!=", "&&", "||") || tokens[len(tokens)-1].is("=", "!=") {
 			return true
 		}
 	}

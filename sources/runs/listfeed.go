@@ -398,7 +398,7 @@ func (r *runsReader) publish() bool {
 	defer cluster.Signal(r.feed.unread)
 	return r.update(func(l *RunList) {
 		l.Rows, l.First, l.More = r.rows, r.list.first(), r.list.more()
-		if r.searched(l); needsTraces(r.query) {
+		if r.searched(l); NeedsTraces(r.query) {
 			l.Traces = r.traced
 		}
 		l.Loaded, l.Loading = r.readAt, false

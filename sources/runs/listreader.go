@@ -64,7 +64,7 @@ func (l Reader) readPages(ctx context.Context, query string, limit int, out chan
 		return
 	}
 	r := &listReader{selection: s, c: l.Client, out: out}
-	if needsTraces(query) {
+	if NeedsTraces(query) {
 		r.traces = l.Traces
 	}
 	switch {

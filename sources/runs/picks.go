@@ -2,7 +2,6 @@ package runs
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -50,21 +49,25 @@ type Picks struct {
 // joined by AND are picks. A query with OR at the top level has no picks.
 func SplitQuery(query string) Picks {
 	p := Picks{Values: map[string][]string{}}
-	parts, obstacle := conditions(query)
-	if obstacle != "" {
+	e, err := parse(query)
+	if err != nil || alternative(e) {
 		p.Rest = []string{"(" + strings.TrimSpace(query) + ")"}
 		return p
 	}
-	for _, part := range parts {
-		name, values := picked(part)
-		if name == "" || len(p.Values[name]) > 0 {
-			p.Rest = append(p.Rest, part)
+	for _, part := range e.conjuncts() {
+		values := part.texts()
+		if (part.op != "=" && part.op != "IN") || len(values) == 0 || len(p.Values[part.name]) > 0 ||
+			!slices.Contains(FacetAttributes(), part.name) {
+			p.Rest = append(p.Rest, part.text)
 			continue
 		}
-		p.Values[name] = values
+		p.Values[part.name] = values
 	}
 	return p
 }
+
+// alternative reports whether the parts of a query need not all hold.
+func alternative(e expr) bool { return e.join == "OR" || e.join == "ORDER" }
 
 // Query returns the query: the rest, then the picks.
 func (p Picks) Query() string { return p.without("") }
@@ -83,9 +86,10 @@ func (p Picks) without(name string) string {
 		}
 		parts = append(parts, equals(a, "=", quoted))
 	}
-	if len(parts) == 1 && len(p.Rest) == 1 && strings.HasPrefix(parts[0], "(") {
+	if whole, err := parse(strings.Join(parts, "")); len(parts) == 1 && len(p.Rest) == 1 &&
+		strings.HasPrefix(parts[0], "(") && (err != nil || whole.join != "") {
 		inside := parts[0][1 : len(parts[0])-1]
-		if _, obstacle := conditions(inside); obstacle != "" {
+		if e, err := parse(inside); err != nil || alternative(e) {
 			return inside // unchanged
 		}
 	}
@@ -110,77 +114,3 @@ func (p Picks) Toggle(name, value string) Picks {
 
 // Clear returns the query without picks.
 func (p Picks) Clear() Picks { return Picks{Rest: p.Rest} }
-
-// Quote quotes a value for the query language.
-func Quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
-}
-
-var (
-	quotedText = regexp.MustCompile(`"(?:\\(?s:.)|[^"\\])*"|'(?:\\(?s:.)|[^'\\])*'`)
-	escaped    = regexp.MustCompile(`\\(?s:(.))`)
-	pick       = regexp.MustCompile(`(?is)^(\w+)\s*(?:=\s*(["'].*)|\bIN\s*\((.*)\))$`)
-)
-
-// picked returns the attribute and the values of a condition, or "" if it is not a pick.
-func picked(condition string) (string, []string) {
-	m := pick.FindStringSubmatch(condition)
-	if m == nil || !slices.Contains(FacetAttributes(), m[1]) {
-		return "", nil
-	}
-	var values []string
-	for _, v := range quotedText.FindAllString(m[2]+m[3], -1) {
-		values = append(values, unquote(v))
-	}
-	between := strings.Fields(quotedText.ReplaceAllString(m[2]+m[3], " "))
-	switch {
-	case len(values) == 0, m[2] != "" && len(values) > 1,
-		strings.Join(between, "") != strings.Repeat(",", len(values)-1):
-		return "", nil
-	}
-	return m[1], values
-}
-
-// conditionParts matches quoted texts, which may lack their end, brackets, and words.
-var conditionParts = regexp.MustCompile(quotedText.String() + `|["'()]|[\w\x{80}-\x{10FFFF}]+`)
-
-// notJoined is the obstacle of a query with conditions that are joined by other words than AND.
-const notJoined = "OR, ORDER or GROUP"
-
-// conditions splits a query at its top-level ANDs. If the query cannot be split, obstacle says what prevents
-// it.
-func conditions(query string) (parts []string, obstacle string) {
-	start, depth, between := 0, 0, false
-	for _, at := range conditionParts.FindAllStringIndex(query, -1) {
-		part := strings.ToUpper(query[at[0]:at[1]])
-		switch {
-		case part == `"` || part == "'":
-			return nil, "a quote without its end"
-		case part == ")" && depth == 0:
-			return nil, "a ) without ("
-		case part == "(":
-			depth++
-		case part == ")":
-			depth--
-		case depth > 0:
-		case part == "OR" || part == "ORDER" || part == "GROUP":
-			return nil, notJoined
-		case part == "BETWEEN":
-			between = true
-		case part == "AND":
-			if !between {
-				parts = append(parts, query[start:at[0]])
-				start = at[1]
-			}
-			between = false
-		}
-	}
-	if depth != 0 {
-		return nil, "a ( without )"
-	}
-	parts = append(parts, query[start:])
-	for i := range parts {
-		parts[i] = strings.TrimSpace(parts[i])
-	}
-	return slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ""
-}

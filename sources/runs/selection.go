@@ -1,9 +1,7 @@
 package runs
 
 import (
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +20,9 @@ import (
 //   - CostUSD and Tokens are the cost in US dollars and the number of tokens.
 //   - StartedBy is the user who started the run: user@host, or the user alone; [Me] is the user of this
 //     process.
+//   - Framework, Agent, Model and Calls are what the agents of a run did: names, and the number of requests to
+//     models. As tokens and cost, they may be known from the history alone; see [NeedsTraces]. A run of which
+//     they are unknown meets no condition on them.
 //   - Since and Until are times of [TimeAt]: runs that started then or later, and before. Each request
 //     replaces them by conditions on StartTime, so that a saved query stays relative.
 //
@@ -34,6 +35,11 @@ const (
 	ByCondition      = "StartedBy"
 	SinceCondition   = "Since"
 	UntilCondition   = "Until"
+
+	FrameworkCondition = "Framework"
+	AgentCondition     = "Agent"
+	ModelCondition     = "Model"
+	CallsCondition     = "Calls"
 )
 
 // Me is the value of [ByCondition] for the user of this process, so that a saved query fits every user.
@@ -43,12 +49,13 @@ const Me = "me"
 type selection struct {
 	server   string
 	keep     []func(*Run) bool // all must hold
+	traced   bool              // a condition may need the history of a run
 	searches bool              // few rows may be left: a condition other than that on the verdict
 }
 
 // keeps reports whether a row that the server returned belongs to the list.
 func (s selection) keeps(r *Run) bool {
-	return !slices.ContainsFunc(s.keep, func(keep func(*Run) bool) bool { return !keep(r) })
+	return !slices.ContainsFunc(s.keep, func(holds func(*Run) bool) bool { return !holds(r) })
 }
 
 // of returns the rows that belong to the list.
@@ -59,135 +66,219 @@ func (s selection) of(rows []Run) []Run {
 // exact reports whether the server's part selects the same runs as the query.
 func (s selection) exact() bool { return len(s.keep) == 0 }
 
-const localNames = `(` + VerdictCondition + `|` + TextCondition + `|` + CostCondition + `|` +
-	TokensCondition + `|` +
-	ByCondition + `)`
-
-var (
-	localCondition = regexp.MustCompile(`(?is)^` + localNames +
-		`\s*(>=|<=|!=|=|>|<|\bIN\b|\bNOT\s+IN\b)\s*(.*)$`)
-	localAt = regexp.MustCompile(`(?i)\b` + localNames + `\s*(!?=|[<>]|(NOT\s+)?IN\b)`)
-)
+// NeedsTraces reports whether a query asks for what agents did, which only the histories of some runs say.
+// They must be read before the query selects among these runs.
+func NeedsTraces(query string) bool {
+	s, err := divide(query)
+	return err == nil && s.traced
+}
 
 // divide divides a query.
 func divide(query string) (selection, error) {
 	s := selection{server: query}
-	local := localAt.FindStringSubmatch(quotedText.ReplaceAllString(query, "q"))
-	if local == nil {
+	e, err := parse(query)
+	if err != nil {
+		// The server reports it, unless it would not know a name.
+		for _, t := range tokensOf(query) {
+			if localOf(t.text) != nil {
+				return s, serviceerror.NewInvalidArgument("it has " + err.Error())
+			}
+		}
 		return s, nil
 	}
-	parts, obstacle := conditions(query)
-	switch obstacle {
-	case "":
-	case notJoined:
-		return s, serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND",
-			local[1])
-	default:
-		return s, serviceerror.NewInvalidArgument("it has " + obstacle)
-	}
-	var server []string
-	for _, part := range parts {
-		if strings.HasPrefix(part, "(") && strings.HasSuffix(part, ")") {
-			inner, err := divide(part[1 : len(part)-1])
-			if err != nil {
-				return s, err
-			}
-			s.keep = append(s.keep, inner.keep...)
-			s.searches = s.searches || inner.searches
-			if inner.server != "" {
-				server = append(server, "("+inner.server+")")
-			}
-			continue
-		}
-		rest, err := s.take(part)
-		if err != nil {
-			return s, err
-		}
-		if rest != "" {
-			server = append(server, rest)
-		}
-	}
+	server, err := s.take(e)
 	if len(s.keep) > 0 {
-		s.server = strings.Join(server, " AND ")
+		s.server = server
 	}
-	return s, nil
+	return s, err
 }
 
-// take takes a condition that the rows must meet, and returns what the server can evaluate of it.
-func (s *selection) take(condition string) (server string, err error) {
-	m := localCondition.FindStringSubmatch(condition)
-	if m == nil {
-		return condition, nil
-	}
-	op, operand := strings.ToUpper(m[2]), strings.TrimSpace(m[3])
-	switch {
-	case strings.EqualFold(m[1], VerdictCondition):
-		return s.takeVerdict(condition, op, operand)
-	case strings.EqualFold(m[1], TextCondition):
-		err = s.takeText(op, operand)
-	case strings.EqualFold(m[1], ByCondition):
-		err = s.takeBy(op, operand)
-	case strings.EqualFold(m[1], TokensCondition):
-		err = s.takeAmount(TokensCondition, op, operand,
-			func(u ace.Usage) float64 { return float64(u.InputTokens + u.OutputTokens) })
-	default:
-		err = s.takeAmount(CostCondition, op, operand, func(u ace.Usage) float64 { return u.CostUSD })
-	}
-	return "", err
-}
-
-// negated reports whether an operator is != or NOT IN.
-func negated(op string) bool { return strings.HasPrefix(op, "!") || strings.HasPrefix(op, "N") }
-
-func (s *selection) takeVerdict(condition, op, operand string) (server string, err error) {
-	var verdicts []ace.Verdict
-	for _, quoted := range quotedText.FindAllString(operand, -1) {
-		v := ace.Verdict(quoted[1 : len(quoted)-1])
-		if !slices.Contains(ace.Verdicts(), v) {
-			return condition, nil // the server reports the error
+// take takes the conditions that the rows must meet, and returns what the server can evaluate.
+func (s *selection) take(e expr) (server string, err error) {
+	switch e.join {
+	case "":
+		if l := localOf(e.name); l != nil {
+			return s.takeLocal(l, e)
 		}
-		verdicts = append(verdicts, v)
+	case "(":
+		if server, err = s.take(e.parts[0]); server != "" {
+			server = "(" + server + ")"
+		}
+		return server, err
+	case "AND":
+		var parts []string
+		for _, part := range e.parts {
+			if server, err = s.take(part); err != nil {
+				return "", err
+			}
+			if server != "" {
+				parts = append(parts, server)
+			}
+		}
+		return strings.Join(parts, " AND "), nil
+	default:
+		e.conditions(func(c expr) {
+			if l := localOf(c.name); l != nil && err == nil {
+				err = serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND",
+					l.name)
+			}
+		})
 	}
-	if len(verdicts) == 0 {
-		return condition, nil
+	return e.text, err
+}
+
+func (s *selection) takeLocal(l *local, e expr) (server string, err error) {
+	holds := l.holds(e.comparison)
+	if holds == nil {
+		if l.name == VerdictCondition && e.oneOf() && len(e.texts()) > 0 {
+			return e.text, nil // the server reports the error
+		}
+		_, rest, _ := strings.Cut(e.text, e.name)
+		return "", serviceerror.NewInvalidArgumentf("%s needs %s, not %s", l.name, l.needs,
+			strings.TrimLeft(rest, "` "))
 	}
-	is := !negated(op)
-	s.keep = append(s.keep, func(r *Run) bool { return slices.Contains(verdicts, r.Verdict) == is })
-	if is {
+	s.keep = append(s.keep, holds)
+	s.traced = s.traced || l.traced
+	if l.name != VerdictCondition {
+		s.searches = true
+	} else if !e.negated() {
+		var verdicts []ace.Verdict
+		for _, v := range e.texts() {
+			verdicts = append(verdicts, ace.Verdict(v))
+		}
 		server = equals(ace.AttrExit, "=", exitsOf(verdicts))
 	}
 	return server, nil
 }
 
-func (s *selection) takeText(op, operand string) error {
-	quoted := quotedText.FindString(operand)
-	if quoted == "" || quoted != operand || op != "=" && op != "!=" {
-		return serviceerror.NewInvalidArgumentf(`%s needs = or != and a quoted text, not %s %s`,
-			TextCondition, op, operand)
-	}
-	part := strings.ToLower(unquote(quoted))
-	s.keep = append(s.keep, func(r *Run) bool { return r.Mentions(part) == (op == "=") })
-	s.searches = true
-	return nil
+// negated reports whether an operator is != or NOT.
+func (c comparison) negated() bool { return c.op == "!=" || strings.HasPrefix(c.op, "NOT ") }
+
+// oneOf reports whether the condition holds for the values, or for all others.
+func (c comparison) oneOf() bool { return slices.Contains([]string{"=", "!=", "IN", "NOT IN"}, c.op) }
+
+// local is a name that only this process knows. holds returns nil for an operator or a value that the
+// condition cannot have.
+type local struct {
+	name, needs string
+	traced      bool // may need the history
+	holds       func(comparison) func(*Run) bool
 }
 
-func (s *selection) takeBy(op, operand string) error {
-	var names []string
-	for _, quoted := range quotedText.FindAllString(operand, -1) {
-		names = append(names, unquote(quoted))
+const (
+	needsNames  = "=, !=, IN or NOT IN and quoted names"
+	needsAmount = "<, <=, =, >= or > and an amount"
+)
+
+var locals = []local{
+	{VerdictCondition, needsNames, false, holdsVerdict},
+	{TextCondition, "= or != and a quoted text", false, holdsText},
+	{ByCondition, needsNames, false, holdsBy},
+	{FrameworkCondition, needsNames, true, holdsName((*Run).Frameworks)},
+	{AgentCondition, needsNames, true, holdsName((*Run).Agents)},
+	{ModelCondition, needsNames, true, holdsName((*Run).Models)},
+	{CostCondition, needsAmount, true, holdsAmount(costOf)},
+	{TokensCondition, needsAmount, true, holdsAmount(counted((*Run).Tokens))},
+	{CallsCondition, needsAmount, true, holdsAmount(counted((*Run).Calls))},
+}
+
+func localOf(name string) *local {
+	i := slices.IndexFunc(locals, func(l local) bool { return strings.EqualFold(l.name, name) })
+	if i < 0 {
+		return nil
 	}
-	if len(names) == 0 || strings.ContainsAny(op, "<>") {
-		return serviceerror.NewInvalidArgumentf(`%s needs =, !=, IN or NOT IN and quoted names, not %s %s`,
-			ByCondition, op,
-			operand)
+	return &locals[i]
+}
+
+// counted returns a sum of a run, whether any part of it is known, and whether all of it is.
+func counted(of func(*Run) Figure) func(*Run) (n float64, known, all bool) {
+	return func(r *Run) (n float64, known, all bool) {
+		f := of(r)
+		return float64(f.N), f.Known, f.Known && !f.Partial
+	}
+}
+
+// costOf returns the cost of a run, as [counted] does.
+func costOf(r *Run) (n float64, known, all bool) {
+	if r.Summary != nil {
+		n, known, all = r.Summary.Usage.CostUSD, true, !r.Summary.Usage.Unpriced
+	}
+	if r.Trace == nil {
+		return n, known, all
+	}
+	return max(n, r.Trace.Sum.Cost), true, r.Trace.Sum.Unpriced == 0 && (all || r.Summary == nil)
+}
+
+func holdsVerdict(c comparison) func(*Run) bool {
+	values := c.texts()
+	unknown := func(v string) bool { return !slices.Contains(ace.Verdicts(), ace.Verdict(v)) }
+	if !c.oneOf() || len(values) == 0 || slices.ContainsFunc(values, unknown) {
+		return nil
+	}
+	return func(r *Run) bool { return slices.Contains(values, string(r.Verdict)) != c.negated() }
+}
+
+func holdsText(c comparison) func(*Run) bool {
+	values := c.texts()
+	if len(values) == 0 || c.op != "=" && c.op != "!=" {
+		return nil
+	}
+	part := strings.ToLower(values[0])
+	return func(r *Run) bool { return r.Mentions(part) != c.negated() }
+}
+
+func holdsBy(c comparison) func(*Run) bool {
+	values := c.texts()
+	if !c.oneOf() || len(values) == 0 {
+		return nil
 	}
 	me := ace.User()
-	s.keep = append(s.keep, func(r *Run) bool {
-		return slices.ContainsFunc(names,
-			func(name string) bool { return r.startedBy(name, me) }) != negated(op)
-	})
-	s.searches = true
-	return nil
+	return func(r *Run) bool {
+		return slices.ContainsFunc(values, func(v string) bool { return r.startedBy(v, me) }) != c.negated()
+	}
+}
+
+// holdsName tests names, of which those that are "" are unknown.
+func holdsName(of func(*Run) []string) func(comparison) func(*Run) bool {
+	return func(c comparison) func(*Run) bool {
+		values := c.texts()
+		if len(values) == 0 || strings.ContainsAny(c.op, "<>") {
+			return nil
+		}
+		prefix := strings.HasSuffix(c.op, "STARTS_WITH")
+		return func(r *Run) bool {
+			names := slices.DeleteFunc(of(r), func(n string) bool { return n == "" })
+			return len(names) > 0 && slices.ContainsFunc(names, func(n string) bool {
+				return slices.Contains(values, n) || prefix && strings.HasPrefix(n, values[0])
+			}) != c.negated()
+		}
+	}
+}
+
+// holdsAmount tests an amount. Of an amount that is not all known, the known part is the least that it can be.
+func holdsAmount(of func(*Run) (n float64, known, all bool)) func(comparison) func(*Run) bool {
+	return func(c comparison) func(*Run) bool {
+		if len(c.values) != 1 {
+			return nil
+		}
+		bound, ok := numberOf(c.values[0].text)
+		if !ok {
+			return nil
+		}
+		switch op := c.op; op {
+		case ">", ">=":
+			return func(r *Run) bool {
+				n, known, _ := of(r)
+				return known && (n > bound || n == bound && op == ">=")
+			}
+		case "<", "<=", "=":
+			return func(r *Run) bool {
+				n, _, all := of(r)
+				return all && (n == bound && op != "<" || n < bound && op != "=")
+			}
+		}
+		return nil
+	}
 }
 
 // startedBy reports whether a user started the run. A name without a machine matches the user on every
@@ -202,33 +293,6 @@ func (r *Run) startedBy(name, me string) bool {
 		(machine == "" || on == "" || strings.EqualFold(machine, on))
 }
 
-func (s *selection) takeAmount(name, op, operand string, of func(ace.Usage) float64) error {
-	bound, err := strconv.ParseFloat(operand, 64)
-	if err != nil || !strings.ContainsAny(op, "<>=") || op == "!=" {
-		return serviceerror.NewInvalidArgumentf("%s needs <, <=, =, >= or > and an amount, not %s %s", name,
-			op, operand)
-	}
-	s.keep = append(s.keep, func(r *Run) bool {
-		if r.Summary == nil {
-			return false
-		}
-		switch amount := of(r.Summary.Usage); op {
-		case "<":
-			return amount < bound
-		case "<=":
-			return amount <= bound
-		case "=":
-			return amount == bound
-		case ">=":
-			return amount >= bound
-		default:
-			return amount > bound
-		}
-	})
-	s.searches = true
-	return nil
-}
-
 // exitsOf returns the exit statuses that completed runs with one of the verdicts have.
 func exitsOf(verdicts []ace.Verdict) (exits []ace.ExitStatus) {
 	for _, v := range verdicts {
@@ -239,23 +303,31 @@ func exitsOf(verdicts []ace.Verdict) (exits []ace.ExitStatus) {
 	return exits
 }
 
-// timeAt matches conditions on relative times, and quoted texts, which may look like one.
-var timeAt = regexp.MustCompile(quotedText.String() +
-	`|(?i:\b(` + SinceCondition + `|` + UntilCondition + `))\s*=\s*(?:"([^"\\]*)"|'([^'\\]*)')`)
-
 // withTimes replaces the conditions on relative times by conditions on the start time. An invalid time stays,
 // so that the server reports it.
 func withTimes(query string, now time.Time) string {
-	return timeAt.ReplaceAllStringFunc(query, func(part string) string {
-		m := timeAt.FindStringSubmatch(part)
-		at, err := TimeAt(m[2]+m[3], now)
-		if m[1] == "" || err != nil {
-			return part
+	e, err := parse(query)
+	if err != nil {
+		return query
+	}
+	var out strings.Builder
+	end := 0
+	e.conditions(func(c expr) {
+		until := strings.EqualFold(c.name, UntilCondition)
+		values := c.texts()
+		if c.op != "=" || len(values) == 0 || !until && !strings.EqualFold(c.name, SinceCondition) {
+			return
+		}
+		at, err := TimeAt(values[0], now)
+		if err != nil {
+			return
 		}
 		op := " >= "
-		if strings.EqualFold(m[1], UntilCondition) {
+		if until {
 			op = " < "
 		}
-		return "StartTime" + op + Quote(at.UTC().Format(time.RFC3339))
+		out.WriteString(query[end:c.at] + "StartTime" + op + Quote(at.UTC().Format(time.RFC3339)))
+		end = c.at + len(c.text)
 	})
+	return out.String() + query[end:]
 }

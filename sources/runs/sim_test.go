@@ -265,7 +265,7 @@ func (s *sim) CountWorkflow(_ context.Context,
 // matching returns a function that reports whether a run has the picked values of a query; it ignores other
 // conditions.
 func matching(query string) func(Run) bool {
-	if _, obstacle := conditions(query); obstacle != "" {
+	if e, err := parse(query); err != nil || alternative(e) {
 		return func(Run) bool { return true }
 	}
 	p := SplitQuery(query)

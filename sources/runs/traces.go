@@ -2,11 +2,9 @@ package runs
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"time"
 
-	"acescope/engine/ace"
 	"acescope/sources/cluster"
 )
 
@@ -21,16 +19,6 @@ type Traces interface {
 	Read(ctx context.Context, list []Run, done func()) error
 	// Save keeps what was read for other processes.
 	Save() error
-}
-
-// onTraces matches the names in conditions that a trace may meet.
-var onTraces = regexp.MustCompile(`(?i)\b(` + CostCondition + `|` + TokensCondition + `|` + ace.AttrModel +
-	`|Calls|Framework|Agent)\b`)
-
-// needsTraces reports whether a query has conditions on what agents did, so that histories have to be read
-// before runs are selected.
-func needsTraces(query string) bool {
-	return onTraces.MatchString(quotedText.ReplaceAllString(query, "q"))
 }
 
 // Bounds of reading histories for a list.
@@ -121,7 +109,7 @@ func (f *ListFeed) readBatch(ctx context.Context, t *traceReader) bool {
 	shown := f.shown
 	f.mu.Unlock()
 	list := f.cell.Value()
-	if len(shown) == 0 || needsTraces(list.Query) { // the search reads them
+	if len(shown) == 0 || NeedsTraces(list.Query) { // the search reads them
 		return false
 	}
 	p, ok, err := t.batch(ctx, shownFirst(list.Rows, shown))
@@ -159,7 +147,7 @@ func shownFirst(rows []Run, shown []string) []Run {
 
 // readTraces reads the histories that the query needs, and publishes what they select on the way.
 func (r *runsReader) readTraces(ctx context.Context) error {
-	if r.feed.Traces == nil || !needsTraces(r.query) {
+	if r.feed.Traces == nil || !NeedsTraces(r.query) {
 		return nil
 	}
 	t := traceReader{traces: r.feed.Traces}

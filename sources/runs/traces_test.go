@@ -121,7 +121,7 @@ func TestQueryReadsTraces(t *testing.T) {
 	}
 	for query, want := range map[string]bool{query: true, CostCondition + " > 1": true, `Text="Tokens"`: false,
 		`TaskId="x"`: false} {
-		if needsTraces(query) != want {
+		if NeedsTraces(query) != want {
 			t.Errorf("%s: needs traces: %v", query, !want)
 		}
 	}

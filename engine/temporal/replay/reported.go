@@ -30,9 +30,6 @@ var (
 		`type of scheduled event '([^']*)' does not match .* type of ([\w ]+) command '([^']*)'`)
 	// The message of Core in the text of its failure.
 	coreMessage = regexp.MustCompile(`\[TMPRL\d+\] (?:[^"\\]|\\.)*`)
-	// Failure handling event 5 of type 'EVENT_TYPE_TIMER_STARTED' …: Command COMMAND_TYPE_… doesn't match event …
-	javaEvent   = regexp.MustCompile(`(?:handling event |eventId=|event_id: |EventId[=:] ?)(\d+)`)
-	javaCommand = regexp.MustCompile(`[Cc]ommand(?:Type=| )(?:COMMAND_TYPE_)([A-Z_]+)`)
 )
 
 // Reported returns the divergence of a report. It finds the event and the command in the message if the report
@@ -83,11 +80,6 @@ func (d *Divergence) read(events []*historypb.HistoryEvent, message string) {
 	} else if m := coreName.FindStringSubmatch(message); m != nil {
 		d.Actual = &Command{Kind: kindOf(m[2]), Name: m[3]}
 		d.EventID = named(events, d.EventID, d.Actual.Kind, m[1])
-	} else if m := javaEvent.FindStringSubmatch(message); m != nil && d.EventID == 0 {
-		set(m[1])
-		if m := javaCommand.FindStringSubmatch(message); m != nil {
-			d.Actual = &Command{Kind: kindOf(m[1])}
-		}
 	}
 }
 

@@ -173,9 +173,7 @@ func exampleOf(sdk string) string {
 	case "temporal-python":
 		return `["python3", "replay.py", "your_workflows"]`
 	case "temporal-typescript":
-		return `["node", "replay.mjs", "./lib/workflows.js"]`
-	case "temporal-java":
-		return `["java", "-cp", "app.jar:replay.jar", "Replay", "com.example.OrderImpl"]`
+		return `["node", "replay.cjs", "./lib/workflows.js"]`
 	}
 	return `["./your-replayer"]`
 }

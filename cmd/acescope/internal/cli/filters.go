@@ -121,8 +121,8 @@ func (a *App) FilterNamed(name string) (runs.SavedFilter, error) {
 }
 
 // FilterHelp describes the language of [runs.Filter] in the help of a flag.
-const FilterHelp = "words such as \"wrong today\", \"mine\", \"experiment=finance\" and \"cost>0.5\", " +
-	"text to search for, or a visibility query"
+const FilterHelp = "words such as \"wrong today\", \"mine\", \"experiment=finance\", \"cost>0.5\" and " +
+	"\"agent=triage\", text to search for, or a visibility query"
 
 // FilterOf returns the query of the flag --query.
 func FilterOf(typed string) (string, error) {
