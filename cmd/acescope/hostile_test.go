@@ -75,6 +75,7 @@ var hostileCases = map[string][]hostileCase{
 		{args: "evil-session"}},
 	"prompts":       {{args: "evil-e1-0001"}},
 	"ask":           {{args: "evil-e1-0001 --phase curator"}},
+	"adapter try":   {{args: "{w}"}},
 	"replay verify": {{args: "{w}"}, {args: "history.json"}},
 	"replay step":   {{args: "{w}"}, {args: "evil-e1-0001"}, {args: "history.json"}},
 	"replay export": {{args: "{w}", plain: true}},

@@ -69,7 +69,7 @@ func conforms(ts *testscript.TestScript, neg bool, args []string) {
 
 // withoutJSON are the commands without JSON output; some only group subcommands.
 var withoutJSON = []string{"demo", "problems", "experiment", "playbook", "phase-prompt", "replay", "session",
-	"agent", "runner", "store", "flow", "observe", "observe temporal"}
+	"agent", "runner", "store", "flow", "observe", "observe temporal", "adapter"}
 
 // TestEveryCommandHasASchema checks that every command has a schema or is listed in withoutJSON.
 func TestEveryCommandHasASchema(t *testing.T) {

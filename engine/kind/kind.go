@@ -12,6 +12,7 @@ import (
 	"acescope/engine/agents/session"
 	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
+	"acescope/engine/trace"
 )
 
 // Kind is a kind of run.
@@ -44,6 +45,9 @@ type Fold interface {
 
 // Tasker is a fold of a run that works on an ACE task, as State describes it.
 type Tasker interface{ State() *ace.State }
+
+// Tracer is a fold that knows what the agents of a run did.
+type Tracer interface{ Trace() trace.Trace }
 
 // Effect describes what an event did to a fold.
 type Effect struct {

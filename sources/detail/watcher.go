@@ -20,6 +20,7 @@ import (
 	"acescope/engine/kind/kinds"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
+	"acescope/engine/trace"
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/feed"
@@ -210,6 +211,7 @@ func (w *watcher) takeDirty() *histories.Detail {
 	d.Trace = w.trace.Trace()
 	if w.state != nil && len(d.Phase.Steps) == 0 && d.Calls.Len() == 0 {
 		d.Sections = w.state.Sections(kind.Books{}, nil)
+		d.Agents = agentsOf(w.state)
 		if d.Close.IsZero() {
 			d.Sections = append(d.Sections, w.offers.sections()...)
 		}
@@ -223,6 +225,18 @@ func (w *watcher) takeDirty() *histories.Detail {
 	}
 	d.Updated = time.Now()
 	return &d
+}
+
+// agentsOf returns what the agents of a run did, or nil.
+func agentsOf(state kind.Fold) *trace.Summary {
+	t, ok := state.(kind.Tracer)
+	if !ok {
+		return nil
+	}
+	if of := t.Trace(); !of.Empty() {
+		return &of.Summary
+	}
+	return nil
 }
 
 // describe reads what the history lacks: pending activities, a workflow task that fails, and the newest reset

@@ -17,6 +17,7 @@ import (
 	"acescope/engine/kind"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
+	"acescope/engine/trace"
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/flows"
@@ -104,6 +105,8 @@ type Detail struct {
 	Flow         *flows.View `json:"flow,omitempty"` // nil unless it is a run of a flow
 	// Sections describe a run whose workflow type is not one of the contract; nil for other runs.
 	Sections []kind.Section `json:"sections,omitempty"`
+	// Agents is what the agents of such a run did, nil if the history says nothing of them.
+	Agents *trace.Summary `json:"trace,omitempty"`
 
 	Trace
 	Pending []PendingActivity `json:"pending,omitempty"`

@@ -36,7 +36,11 @@ func Filter(typed string) (query string, err error) {
 		return "", fmt.Errorf("%q: the value is missing", words[n-1])
 	}
 	if isQuery(words) {
-		_, err := divide(typed) // its own conditions must be right before the server is asked
+		_, err := parse(typed)
+		if err != nil {
+			return strings.TrimSpace(typed), nil // the server reports it
+		}
+		_, err = divide(typed) // its own conditions must be right before the server is asked
 		return strings.TrimSpace(typed), err
 	}
 	var terms []string

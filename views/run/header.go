@@ -1,6 +1,7 @@
 package run
 
 import (
+	"strings"
 	"time"
 
 	"acescope/engine/ace"
@@ -41,7 +42,13 @@ func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) 
 	if d.Experiment != nil {
 		u = d.Experiment.Usage
 	}
-	if n := u.InputTokens + u.OutputTokens; n > 0 {
+	if a := d.Agents; a != nil {
+		u = u.Add(histories.UsageOf(a.Sum))
+		if a.Sum.Unrecorded < a.Sum.Requests {
+			part := widget.If(a.Sum.Unrecorded > 0, "+", "")
+			l.Add(s.Muted, sep+ace.Number(a.Sum.Tokens())+part+" tokens")
+		}
+	} else if n := u.InputTokens + u.OutputTokens; n > 0 {
 		l.Add(s.Muted, sep+ace.Count(n, "token"))
 	}
 	if u != (ace.Usage{}) {
@@ -56,6 +63,22 @@ func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) 
 	return l.String(s.Text)
 }
 
+// agentsLine says in one line who worked in a run of a framework: the framework, the agents and the calls.
+func agentsLine(d *histories.Detail, g theme.Glyphs) string {
+	a := d.Agents
+	var parts []string
+	for _, p := range []string{a.Framework, a.Agent, a.Model} {
+		if p != "" {
+			parts = append(parts, text.Safe(p, " "))
+		}
+	}
+	parts = append(parts, ace.Count(a.Sum.Requests+a.Sum.Failed, "request"))
+	if a.Tools > 0 {
+		parts = append(parts, ace.Count(a.Tools, "tool call"))
+	}
+	return strings.Join(parts, "  "+g.Dot+"  ")
+}
+
 // phaseLine returns the phases of a run in one line: names and durations if they fit, or else the
 // names, or else only the name of the last phase that began.
 func phaseLine(d *histories.Detail, width int, now time.Time, s theme.Styles) string {
@@ -67,6 +90,9 @@ func phaseLine(d *histories.Detail, width int, now time.Time, s theme.Styles) st
 		}
 		if d.Flow != nil {
 			where = flowProgress(d.Flow)
+		}
+		if d.Agents != nil {
+			where = agentsLine(d, s.Glyphs)
 		}
 		return l.Add(s.Strong, " "+where).String(s.Text)
 	}

@@ -20,7 +20,7 @@ func troubleRows(b *lister, d *histories.Detail) {
 	if a := failedActivity(d); event == 0 && a != nil {
 		event = a.Event()
 	}
-	if f := d.Phase.Failure; f != nil {
+	if f := failureOf(d); f != nil {
 		b.add("failure", 0, failureRow{textRow{"failure", f.Message, event}, f})
 	}
 	for i, c := range causes(d) {
@@ -51,11 +51,22 @@ func causes(d *histories.Detail) []histories.Cause {
 	if a := failedActivity(d); len(chain) == 0 && a != nil {
 		chain = a.Causes
 	}
-	f := d.Phase.Failure
+	f := failureOf(d)
 	if len(chain) == 1 && f != nil && chain[0].Message == f.Message && chain[0].Retry == "" {
 		return nil
 	}
 	return chain
+}
+
+// failureOf returns the failure of a run, or else that of an activity that the run survived, or nil.
+func failureOf(d *histories.Detail) *ace.Failure {
+	a := failedActivity(d)
+	if d.Phase.Failure != nil || a == nil {
+		return d.Phase.Failure
+	}
+	f := *a.Failure
+	f.Type = strings.TrimSuffix(a.Name+": "+f.Type, ": ")
+	return &f
 }
 
 // failedActivity returns the last activity that failed, or nil.

@@ -22,6 +22,7 @@ import (
 	"acescope/engine/kind"
 	"acescope/engine/kind/task"
 	"acescope/engine/temporal/history"
+	"acescope/engine/trace"
 	"acescope/engine/trace/adapter"
 )
 
@@ -84,6 +85,9 @@ func (f *fold) ID() string { return f.task.ID() }
 
 // State implements [kind.Tasker].
 func (f *fold) State() *ace.State { return f.task.(kind.Tasker).State() }
+
+// Trace implements [kind.Tracer].
+func (f *fold) Trace() trace.Trace { return f.agent.Trace() }
 
 func (f *fold) Answer(a *kind.Answers) {
 	if f.task.Answer(a); !f.contract() {

@@ -90,7 +90,8 @@ func ExitCode(err error) int {
 }
 
 // TypeUsageErrors makes cobra's errors about the arguments and flags of a command and its subcommands usage
-// errors. A command that does not check its arguments gets those of its usage line. meant maps the names that other programs use to commands.
+// errors. A command that does not check its arguments takes those of its usage line. meant maps the names
+// that other programs use to commands.
 func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 	check := cmd.Args
 	if check == nil {

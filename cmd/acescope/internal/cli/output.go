@@ -71,12 +71,12 @@ func Report(a *App, v any, format string, args ...any) error {
 	return out.Flush()
 }
 
-// Show writes v as the only line of a command with --json, otherwise calls print.
-func Show(a *App, v any, print func() error) error {
+// Show writes v as the only line of a command with --json, otherwise calls show.
+func Show(a *App, v any, show func() error) error {
 	if a.JSON {
 		return NewLines(a).Write(v)
 	}
-	return print()
+	return show()
 }
 
 // Join joins words with commas.
