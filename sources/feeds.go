@@ -84,7 +84,7 @@ func NewFeeds() *Feeds {
 		Sessions:    sessions.NewFeed(link),
 		Approvals:   sessions.NewApprovalFeed(link),
 		Transcripts: sessions.NewTranscriptFeed(link),
-		Costs:       costs.NewFeed(link),
+		Costs:       costs.NewFeed(link, list),
 		Runners:     runners.NewFeed(link),
 		retryCodec:  make(chan struct{}, 1),
 		connected:   make(chan struct{}),

@@ -8,6 +8,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/flow"
+	"acescope/engine/trace"
 	"acescope/sources/runs"
 	"acescope/sources/transcripts"
 )
@@ -88,5 +89,29 @@ func TestObserved(t *testing.T) {
 	}
 	if list := (*Costs)(nil).With(list); len(list) != 5 {
 		t.Errorf("without a server: %d sessions", len(list))
+	}
+}
+
+// A run of agents of a framework counts with what its history says, by model; its project is the workflow type.
+func TestTracedCosts(t *testing.T) {
+	x := NewIndex()
+	sum := trace.Sum{Requests: 1, Input: 200, CacheRead: 1000, CacheWrite: 50, CacheWrite1h: 20, Output: 45, Cost: 0.5}
+	unpriced := sum
+	unpriced.Cost, unpriced.Unpriced = 0, 1
+	x.put(runs.Run{WorkflowID: "desk-1", RunID: "r", Type: "WeatherDesk", Trace: &trace.Summary{
+		Framework: "openai-agents", Parts: []trace.Part{{Agent: "a", Model: "gpt-5", Sum: sum},
+			{Agent: "b", Model: "gpt-5", Sum: sum}, {Agent: "b", Model: "own", Sum: unpriced}}}})
+	x.put(runs.Run{WorkflowID: "desk-2", RunID: "s", Type: "WeatherDesk", Trace: &trace.Summary{
+		Parts: []trace.Part{{Sum: trace.Sum{Requests: 1, Unrecorded: 1, Unpriced: 1}}}}})
+	for by, want := range map[transcripts.By]string{transcripts.ByModel: "gpt-5 400+90+2000+100 $1.00/1",
+		transcripts.ByAgent:   "openai-agents 600+135+3000+150 $1.00/1",
+		transcripts.ByProject: "WeatherDesk 600+135+3000+150 $1.00/1"} {
+		rows, total := transcripts.Costs(x.Costs().Rows, by, transcripts.CostQuery{})
+		r := rows[0]
+		got := fmt.Sprintf("%s %d+%d+%d+%d $%.2f/%d", r.Key, r.Tokens.Input, r.Tokens.Output, r.Tokens.CacheRead,
+			r.Tokens.CacheWrite(), r.CostUSD, r.Sessions)
+		if got != want || total.Unpriced != 1295 {
+			t.Errorf("%s: %s, want %s; %d without a price", by, got, want, total.Unpriced)
+		}
 	}
 }

@@ -108,6 +108,16 @@ func Use(users []Adapter, prices func() *price.Prices) {
 	current.Store(&settings{users: users, prices: prices})
 }
 
+// Frameworks returns the names of the frameworks that the adapters know, each once.
+func Frameworks() (names []string) {
+	for _, a := range load().adapters {
+		if a.Framework != "" && !slices.Contains(names, a.Framework) {
+			names = append(names, a.Framework)
+		}
+	}
+	return names
+}
+
 func load() *set {
 	c := current.Load()
 	c.once.Do(func() {

@@ -17,8 +17,10 @@ import (
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
 	"acescope/engine/temporal/server"
+	"acescope/engine/trace/adapter"
 	"acescope/sources/costs"
 	sourceruns "acescope/sources/runs"
+	"acescope/sources/traces"
 	"acescope/sources/transcripts"
 	"acescope/tui/text"
 )
@@ -26,7 +28,6 @@ import (
 func CostCommand(a *cli.App) *cobra.Command {
 	by := []transcripts.By{transcripts.ByDay}
 	var q transcripts.CostQuery
-	var agent agentcli.CLI
 	var began time.Time // of runs, if --since is in hours
 	var noRuns bool
 	cmd := &cobra.Command{
@@ -36,7 +37,8 @@ func CostCommand(a *cli.App) *cobra.Command {
 of the configuration, and of runs of tasks and flows that used a model provider. Forks, copies,
 subagents and messages of several lines count once. What an agent's command line did for a run counts
 with its transcript only. A run is a session of the agent acescope on the day on which it began, and its
-project is the experiment or the flow. With hours, --since selects the runs that began since; of transcripts,
+project is the experiment or the flow. A run of agents of a framework is a session of the framework, and its
+project is the workflow type. With hours, --since selects the runs that began since; of transcripts,
 whole days count. Days are of the local time zone, weeks those of ISO 8601.
 Without a data directory or with --no-runs, no server is needed.`,
 		Example: `acescope cost --since 7d
@@ -44,7 +46,6 @@ acescope cost --since 12h --by experiment,model
 acescope cost --by model --since 2026-11-01 --project shop
 acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			q.Agent = string(agent)
 			if q.Until != "" && q.Since > q.Until {
 				return cli.UsageError("--since %s is after --until %s", q.Since, q.Until)
 			}
@@ -76,7 +77,16 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 		"first day: today, yesterday, a date such as 2026-11-22, or how long ago, such as 2w, 7d or 36h")
 	day(&q.Until, "until", "last day, likewise")
 	agents := append(agentcli.CLIs(), costs.Agent)
-	choiceVar(fs, &agent, "agent", agents, "only this agent, acescope for runs: "+cli.Join(agents))
+	fs.Var(checkedValue{kind: "string", choices: strings.Split(cli.Join(agents), ", "),
+		get: func() string { return q.Agent },
+		set: func(s string) error {
+			if !slices.Contains(agents, agentcli.CLI(s)) && !slices.Contains(adapter.Frameworks(), s) {
+				return fmt.Errorf("must be one of %s, or a framework: %s", cli.Join(agents),
+					cli.Join(adapter.Frameworks()))
+			}
+			q.Agent = s
+			return nil
+		}}, "agent", "only this agent, acescope for its own runs: "+cli.Join(agents)+"; or this framework")
 	fs.StringVar(&q.Project, "project", "",
 		"only sessions whose directory, experiment or flow contains this text")
 	fs.BoolVar(&noRuns, "no-runs", false, "leave out runs, which are read from a server")
@@ -161,7 +171,7 @@ func showCosts(
 	var ofRuns *costs.Costs
 	var partly bool // earlier runs were not read
 	var err error
-	if !noRuns && (q.Agent == "" || q.Agent == string(costs.Agent)) {
+	if !noRuns && !slices.Contains(agentcli.CLIs(), agentcli.CLI(q.Agent)) {
 		if ofRuns, partly, err = readRunCosts(a, ctx, q.Since, began); err != nil {
 			return fmt.Errorf("the costs of runs cannot be read: %w; use --no-runs to sum up transcripts alone", err)
 		}
@@ -209,11 +219,17 @@ func readRunCosts(
 		}
 	}
 	x := costs.NewIndex()
+	path, _ := cli.TraceCache() // without a state directory, nothing is kept
+	x.Traces = traces.NewReader(traces.New(path, cli.BuildVersion()), e.Client, e.Namespace())
 	if err := x.Read(ctx, e.Client, from, time.Now()); err != nil {
 		return nil, false, err
 	}
 	if c = x.Costs(); c.Dropped {
 		cli.Warn(a, "only the newest %s are read; use --since", ace.Count(costs.MaxRuns, "run"))
+	}
+	if c.Untraced {
+		cli.Warn(a, "of agents of frameworks, only the newest %s are read; use --since",
+			ace.Count(costs.MaxTraced, "history"))
 	}
 	return c, !from.IsZero(), nil
 }
