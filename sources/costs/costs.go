@@ -224,7 +224,9 @@ func tracedRow(r runs.Run) *transcripts.Session {
 }
 
 // sessionOf returns a run as a session of an agent, or nil if it used nothing.
-func sessionOf(r runs.Run, agent agentcli.CLI, project string, days []transcript.DayUse) *transcripts.Session {
+func sessionOf(
+	r runs.Run, agent agentcli.CLI, project string, days []transcript.DayUse,
+) *transcripts.Session {
 	if len(days) == 0 {
 		return nil
 	}

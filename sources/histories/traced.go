@@ -67,7 +67,8 @@ func ReadTrace(ctx context.Context, c client.Client, id runs.ID) (Traced, error)
 	var encoded encodedFolder
 	var last *historypb.HistoryEvent
 	var read Traced
-	iter := c.GetWorkflowHistory(ctx, id.WorkflowID, id.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iter := c.GetWorkflowHistory(ctx, id.WorkflowID, id.RunID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for n := int64(0); iter.HasNext(); n++ {
 		if n == maxTraceEvents {
 			read.Cut = n

@@ -105,8 +105,8 @@ func (f *VerifyFeed) read(ctx context.Context, w *VerifyRequest, publish func(*V
 	defer end()
 	verifier := f.link.NewVerifier(working, w.Strict)
 	defer verifier.Close()
-	m := &manyVerifier{link: f.link, verifier: verifier, publish: publish, progress: progress, reasons: map[string]reason{},
-		out: Verified{Request: *w, Began: f.link.Now(), Total: int64(len(w.Runs))}}
+	m := &manyVerifier{link: f.link, verifier: verifier, publish: publish, progress: progress,
+		reasons: map[string]reason{}, out: Verified{Request: *w, Began: f.link.Now(), Total: int64(len(w.Runs))}}
 	m.show(true)
 	if len(w.Runs) == 0 {
 		counting, stop := context.WithTimeout(working, countTimeout)

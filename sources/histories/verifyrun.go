@@ -27,7 +27,8 @@ func VerifyRun(
 	foreign := r.Type != "" && v.Unknown(r.Type) != ""
 	if foreign {
 		ctx = codec.AsStored(ctx) // for a replayer, which has the codec of its worker
-		events, err := cluster.Pages{C: c, Namespace: namespace, WorkflowID: r.WorkflowID, RunID: r.RunID}.Start(ctx)
+		pages := cluster.Pages{C: c, Namespace: namespace, WorkflowID: r.WorkflowID, RunID: r.RunID}
+		events, err := pages.Start(ctx)
 		if err != nil {
 			return failed(err)
 		}

@@ -8,7 +8,8 @@ import (
 
 // Agents lists the agents of the run's trace, each once, the first one first.
 func (r *Run) Agents() []string {
-	return r.named(func(s *trace.Summary) string { return s.Agent }, func(p trace.Part) string { return p.Agent })
+	return r.named(func(s *trace.Summary) string { return s.Agent },
+		func(p trace.Part) string { return p.Agent })
 }
 
 // Models lists the models of the run, each once, the first one first.
@@ -16,7 +17,8 @@ func (r *Run) Models() []string {
 	if r.Trace == nil && r.Model != "" {
 		return []string{r.Model}
 	}
-	return r.named(func(s *trace.Summary) string { return s.Model }, func(p trace.Part) string { return p.Model })
+	return r.named(func(s *trace.Summary) string { return s.Model },
+		func(p trace.Part) string { return p.Model })
 }
 
 // Frameworks lists the frameworks of the run's trace, each once, the first one first.

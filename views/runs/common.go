@@ -72,7 +72,8 @@ func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 		width := text.Width(console.NameOf(rows[i])) + widget.If(rows[i].Fork == nil, 0, 2)
 		c.nameWidth = max(c.nameWidth, min(width, maxNameWidth))
 	}
-	return c.traced != before.traced || c.lead != before.lead || c.nameWidth != before.nameWidth || !maps.Equal(c.values, before.values)
+	return c.traced != before.traced || c.lead != before.lead || c.nameWidth != before.nameWidth ||
+		!maps.Equal(c.values, before.values)
 }
 
 // common returns the text of the column if it is the same in all rows. A number may be missing in some rows.

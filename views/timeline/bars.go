@@ -379,7 +379,8 @@ func (p *barPane) lane(at int32, w histories.Window, name, space int, now time.T
 			w.Draw(cells, &p.spans[i], now)
 		}
 	}
-	label, long = text.Fit(text.Middle(label, name, g.Ellipsis), name, g.Ellipsis), text.FitLeft(long, durationWidth, "")
+	label = text.Fit(text.Middle(label, name, g.Ellipsis), name, g.Ellipsis)
+	long = text.FitLeft(long, durationWidth, "")
 	if cursor {
 		ink := widget.RowInk(widget.MarkOf(true, focused), s)
 		label, long = ink.Paint(g.Pointer+" "+label), ink.Paint(long)

@@ -22,7 +22,8 @@ const maxReplayerTimeout = time.Hour
 
 // readReplayers reads the tables [[replayers]].
 func (p *parser) readReplayers(value any) {
-	p.readList("replayers", "sdk, task_queue or workflow_type, and command", value, func(at string, e any) error {
+	const keys = "sdk, task_queue or workflow_type, and command"
+	p.readList("replayers", keys, value, func(at string, e any) error {
 		r := Replayer{Timeout: "2m"}
 		if err := p.decode(at, e, &r); err != nil {
 			return err
@@ -33,7 +34,8 @@ func (p *parser) readReplayers(value any) {
 		case len(r.Command) == 0 || strings.TrimSpace(r.Command[0]) == "":
 			return errors.New(`needs a command such as ["python3", "replay.py", "shop.workflows"]`)
 		case r.SDK == "" && r.TaskQueue == "" && r.WorkflowType == "":
-			return errors.New(`needs an sdk, a task_queue or a workflow_type; sdk = "*" matches every history that names its SDK`)
+			return errors.New("needs an sdk, a task_queue or a workflow_type; " +
+				`sdk = "*" matches every history that names its SDK`)
 		case err != nil || r.After <= 0 || r.After > maxReplayerTimeout:
 			return errors.New(`timeout must be a duration up to 1h, such as "2m"`)
 		}

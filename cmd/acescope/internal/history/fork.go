@@ -247,11 +247,12 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow 
 
 // insteadOfFork says what works for a run that only its own workers can execute, or returns "".
 func insteadOfFork(of original) string {
-	if own := (&replay.Verifier{Register: workflows.Register}).Unknown(replay.OriginOf(of.events).WorkflowType); own == "" {
+	own := replay.Verifier{Register: workflows.Register}
+	if own.Unknown(replay.OriginOf(of.events).WorkflowType) == "" {
 		return ""
 	}
-	return fmt.Sprintf("; its own workers continue it from an event, with the same input: acescope reset %s --at EVENT --reason TEXT",
-		of.workflowID)
+	return fmt.Sprintf("; its own workers continue it from an event, with the same input: "+
+		"acescope reset %s --at EVENT --reason TEXT", of.workflowID)
 }
 
 // forkFlow forks a run of a flow, which has no phases.

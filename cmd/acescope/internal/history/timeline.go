@@ -303,7 +303,8 @@ func spanText(
 		ink = styles.Muted
 	}
 	state, note := text.Fit(s.State.String(), columns.state, ""), widget.If(s.Error != "", styles.Error, ink)
-	return fmt.Sprintf("%s  %s %9s |%s| %s", text.Fit(text.Middle(spanName(s), columns.name, "~"), columns.name, "~"), ink.Paint(state),
+	name := text.Fit(text.Middle(spanName(s), columns.name, "~"), columns.name, "~")
+	return fmt.Sprintf("%s  %s %9s |%s| %s", name, ink.Paint(state),
 		text.Duration(s.Ran(now)), ink.Paint(bar.String()),
 		note.Paint(text.Cut(cli.SafeText(cluster.Join(s.Error, s.Note)), columns.failure, "~")))
 }

@@ -159,7 +159,9 @@ func verify(a *cli.App, ctx context.Context, args []string, f verifyFlags) error
 
 // NewVerifier returns a verifier with the workflows of this program, the given replayers, and after them those
 // of the configuration. The caller must close it.
-func NewVerifier(ctx context.Context, a *cli.App, strict bool, replayers []replayer.Replayer) *replayer.Verifier {
+func NewVerifier(
+	ctx context.Context, a *cli.App, strict bool, replayers []replayer.Replayer,
+) *replayer.Verifier {
 	own := &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Queue: a.Settings.TaskQueue,
 		Strict: strict}
 	return replayer.New(ctx, own, append(replayers, a.Replayers()...))
