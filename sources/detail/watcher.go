@@ -97,7 +97,8 @@ func (w *watcher) identify(e *historypb.HistoryEvent) {
 	d, a := &w.detail, e.GetWorkflowExecutionStartedEventAttributes()
 	d.Start, d.Type = e.GetEventTime().AsTime(), a.GetWorkflowType().GetName()
 	d.input, _ = history.Values(a.GetInput())
-	if k := kinds.Of(d.Type); k.Type != "" {
+	w.state = kinds.Of(d.Type).New()
+	if runs.TypeOf(d.Type) != runs.OtherType { // the contract's queries and the detail describe it
 		w.state = nil
 	}
 	switch d.Type {
