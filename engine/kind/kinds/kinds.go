@@ -6,13 +6,12 @@ import (
 	"acescope/engine/kind/blueprint"
 	"acescope/engine/kind/experiment"
 	"acescope/engine/kind/flow"
-	"acescope/engine/kind/nightly"
 	"acescope/engine/kind/session"
 	"acescope/engine/kind/task"
 	"acescope/engine/kind/workflow"
 )
 
-var all = []kind.Kind{task.Kind, experiment.Kind, session.Kind, blueprint.Kind, flow.Kind, nightly.Kind}
+var all = []kind.Kind{task.Kind, experiment.Kind, session.Kind, blueprint.Kind, flow.Kind}
 
 // Of returns the kind of the runs of a workflow type: [workflow.Kind] if no other kind recognizes it.
 func Of(workflowType string) kind.Kind {
