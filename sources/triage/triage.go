@@ -197,8 +197,11 @@ func (f *Facts) Analyze(now time.Time) *Result {
 	return t
 }
 
-// Tokens returns the number of tokens in a run's summary.
+// Tokens returns the number of tokens in a run's summary, or all of the agents of a framework, as lists do.
 func Tokens(r runspkg.Run) int64 {
+	if r.Trace != nil {
+		return r.Tokens().N
+	}
 	u := UsageOf(r)
 	return u.InputTokens + u.OutputTokens
 }

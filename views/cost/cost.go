@@ -255,8 +255,11 @@ func (v *rows) head() (lines []string) {
 	if v.total.Unpriced == 0 {
 		return lines
 	}
-	lacks := " + lacks " + text.ShortCount(v.total.Unpriced) + " tokens; set [[prices]] for " +
-		strings.Join(v.total.UnpricedModels, ", ")
+	lacks := " + lacks " + text.ShortCount(v.total.Unpriced) + " tokens of messages that name no model"
+	if models := v.total.UnpricedModels; len(models) > 0 {
+		lacks = " + lacks " + text.ShortCount(v.total.Unpriced) + " tokens; set [[prices]] for " +
+			strings.Join(models, ", ")
+	}
 	return append(lines, v.Text(s.Warning, text.Safe(lacks, " ")))
 }
 
