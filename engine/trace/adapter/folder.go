@@ -269,7 +269,7 @@ func (f *Folder) respond(c *trace.Call, a *Adapter, s *source) {
 	if !ok {
 		r.message = joined(messages(v))
 	}
-	c.Streamed = len(elements(s.result().Raw)) > 1
+	c.Streamed = len(elements(s.result().Result)) > 1
 	if r.message != nil {
 		c.Answer = new(clipped(*r.message))
 	}
@@ -300,8 +300,7 @@ func (f *Folder) node(e *historypb.HistoryEvent, w *working, end history.Ending)
 		})
 		f.asked = nil
 	}
-	for _, raw := range elements(s.get(a.Messages).Raw) {
-		item := gjson.Parse(raw)
+	for _, item := range elements(s.get(a.Messages)) {
 		m := message(item)
 		f.settle(m.Results, a.ToolError)
 		meta := item.Get("response_metadata")

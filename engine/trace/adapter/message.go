@@ -14,8 +14,8 @@ import (
 // messages or of items of OpenAI's Responses API. What it does not know is left out.
 func messages(v gjson.Result) (all []trace.Message) {
 	if v.IsArray() {
-		for _, item := range elements(v.Raw) {
-			all = append(all, messages(gjson.Parse(item))...)
+		for _, item := range elements(v) {
+			all = append(all, messages(item)...)
 		}
 		return all
 	}
@@ -31,10 +31,9 @@ func latest(v gjson.Result) []trace.Message {
 		return messages(v)
 	}
 	var all []trace.Message
-	for _, item := range slices.Backward(elements(v.Raw)) {
-		v := gjson.Parse(item)
-		of := messages(v)
-		if len(of) == 1 && of[0].Role == assistant || len(of) == 0 && message(v).Role == assistant {
+	for _, item := range slices.Backward(elements(v)) {
+		of := messages(item)
+		if len(of) == 1 && of[0].Role == assistant || len(of) == 0 && message(item).Role == assistant {
 			break
 		}
 		slices.Reverse(of)
@@ -145,8 +144,8 @@ func parts(m *trace.Message, content gjson.Result) {
 	case content.Type == gjson.String:
 		m.Text += content.String()
 	case content.IsArray():
-		for _, p := range elements(content.Raw) {
-			parts(m, gjson.Parse(p))
+		for _, p := range elements(content) {
+			parts(m, p)
 		}
 	case content.IsObject():
 		v := objectOf(content)

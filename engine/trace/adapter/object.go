@@ -13,7 +13,10 @@ type object struct {
 	members []member
 }
 
-type member struct{ key, raw string }
+type member struct {
+	key   string
+	value gjson.Result
+}
 
 // valuer is JSON that is read at paths of gjson.
 type valuer interface {
@@ -24,7 +27,7 @@ type valuer interface {
 func objectOf(v gjson.Result) *object {
 	o := &object{Result: v}
 	if v.IsObject() {
-		o.members = members(v.Raw)
+		o.members = members(v)
 	}
 	return o
 }
@@ -48,123 +51,37 @@ func (o *object) Get(path string) gjson.Result {
 	end := strings.IndexAny(path, `.|*?#\{[`)
 	switch {
 	case end < 0:
-		return gjson.Parse(o.member(path))
+		return o.member(path)
 	case path[end] != '.':
 		return o.Result.Get(path)
 	}
-	raw := o.member(path[:end])
-	if raw == "" {
-		return gjson.Result{}
-	}
-	return gjson.Get(raw, path[end+1:])
+	return o.member(path[:end]).Get(path[end+1:])
 }
 
-// member returns the JSON of the first member with a name, or "".
-func (o *object) member(key string) string {
+// member returns the first member with a name.
+func (o *object) member(key string) gjson.Result {
 	for _, m := range o.members {
 		if m.key == key {
-			return m.raw
+			return m.value
 		}
 	}
-	return ""
+	return gjson.Result{}
 }
 
-// members returns the members of an object up to the first place that is not JSON.
-func members(s string) []member {
-	i := space(s, 0)
-	if i == len(s) || s[i] != '{' {
-		return nil
-	}
+// members returns the members of an object.
+func members(v gjson.Result) []member {
 	all := make([]member, 0, 8)
-	for i++; ; {
-		if i = space(s, i); i == len(s) || s[i] != '"' {
-			return all
-		}
-		end := quoted(s, i+1)
-		key := s[i+1 : max(i+1, end-1)]
-		if strings.Contains(key, `\`) {
-			key = gjson.Parse(s[i:end]).Str
-		}
-		if i = space(s, end); i == len(s) || s[i] != ':' {
-			return all
-		}
-		i = space(s, i+1)
-		end = skip(s, i)
-		all = append(all, member{key, s[i:end]})
-		i = end
-	}
+	v.ForEach(func(key, value gjson.Result) bool {
+		all = append(all, member{key.Str, value})
+		return true
+	})
+	return all
 }
 
-// elements returns the elements of an array up to the first place that is not JSON.
-func elements(s string) (all []string) {
-	i := space(s, 0)
-	if i == len(s) || s[i] != '[' {
+// elements returns the elements of an array, and none of another value.
+func elements(v gjson.Result) []gjson.Result {
+	if !v.IsArray() {
 		return nil
 	}
-	for i++; ; {
-		if i = space(s, i); i == len(s) || s[i] == ']' {
-			return all
-		}
-		end := skip(s, i)
-		if end == i {
-			return all
-		}
-		all = append(all, s[i:end])
-		i = end
-	}
-}
-
-// space returns the index of the first character from i on that is neither white space nor a comma.
-func space(s string, i int) int {
-	for i < len(s) && (s[i] <= ' ' || s[i] == ',') {
-		i++
-	}
-	return i
-}
-
-// skip returns the index behind the value that begins at i.
-func skip(s string, i int) int {
-	for depth := 0; i < len(s); i++ {
-		switch s[i] {
-		case '"':
-			i = quoted(s, i+1) - 1
-		case '{', '[':
-			depth++
-			continue
-		case '}', ']':
-			if depth == 0 {
-				return i
-			}
-			depth--
-		case ',', ' ', '\t', '\n', '\r':
-			if depth == 0 {
-				return i
-			}
-			continue
-		default:
-			continue
-		}
-		if depth == 0 {
-			return i + 1
-		}
-	}
-	return len(s)
-}
-
-// quoted returns the index behind the text that begins at i, behind its first quotation mark.
-func quoted(s string, i int) int {
-	for from := i; ; {
-		n := strings.IndexByte(s[i:], '"')
-		if n < 0 {
-			return len(s)
-		}
-		i += n + 1
-		escapes := i - 2
-		for escapes >= from && s[escapes] == '\\' {
-			escapes--
-		}
-		if (i-2-escapes)%2 == 0 {
-			return i
-		}
-	}
+	return v.Array()
 }

@@ -212,8 +212,8 @@ func (s *Study) walk(path, key string, v gjson.Result, depth int) {
 		return
 	}
 	if v.IsObject() {
-		for _, m := range members(v.Raw) {
-			s.walk(path+"."+gjson.Escape(m.key), m.key, gjson.Parse(m.raw), depth+1)
+		for _, m := range members(v) {
+			s.walk(path+"."+gjson.Escape(m.key), m.key, m.value, depth+1)
 		}
 	}
 }
@@ -285,11 +285,11 @@ func tokenKey(path string) string {
 
 // isConversation reports whether the elements of an array are messages: objects with a role and a content.
 func isConversation(v gjson.Result) bool {
-	all := elements(v.Raw)
+	all := elements(v)
 	if len(all) == 0 {
 		return false
 	}
-	first := objectOf(gjson.Parse(all[0]))
+	first := objectOf(all[0])
 	if first.Type == gjson.String { // LangChain4j writes a message as text
 		first = objectOf(gjson.Parse(first.Str))
 	}

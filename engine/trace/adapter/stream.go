@@ -22,10 +22,7 @@ func streamed(v gjson.Result) (response, bool) {
 	if !v.IsArray() {
 		return response{}, false
 	}
-	var items []gjson.Result
-	for _, raw := range elements(v.Raw) {
-		items = append(items, gjson.Parse(raw))
-	}
+	items := elements(v)
 	for _, item := range items {
 		switch {
 		case item.Get("content.parts").Exists() || item.Get("usage_metadata").Exists() ||
