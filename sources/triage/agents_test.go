@@ -117,8 +117,7 @@ func TestPhasesOfFrameworks(t *testing.T) {
 
 // TestTokensOfAgents counts cached tokens of agents of frameworks, as the list of runs does.
 func TestTokensOfAgents(t *testing.T) {
-	r := runs.Run{Trace: &trace.Summary{Sum: trace.Sum{Requests: 1, Input: 200, CacheRead: 1000, Output: 45}},
-		Summary: &ace.Summary{Usage: ace.Usage{InputTokens: 200, CacheReadTokens: 1000, OutputTokens: 45}}}
+	r := runs.Run{Summary: &ace.Summary{Usage: ace.Usage{InputTokens: 200, CacheReadTokens: 1000, OutputTokens: 45}}}
 	if got := Tokens(r); got != 1245 || got != r.Tokens().N {
 		t.Errorf("%d tokens", got)
 	}

@@ -197,14 +197,8 @@ func (f *Facts) Analyze(now time.Time) *Result {
 	return t
 }
 
-// Tokens returns the number of tokens in a run's summary, or all of the agents of a framework, as lists do.
-func Tokens(r runspkg.Run) int64 {
-	if r.Trace != nil {
-		return r.Tokens().N
-	}
-	u := UsageOf(r)
-	return u.InputTokens + u.OutputTokens
-}
+// Tokens returns the number of tokens of a run, as lists do: with those of the cache.
+func Tokens(r runspkg.Run) int64 { return r.Tokens().N }
 
 func UsageOf(r runspkg.Run) ace.Usage {
 	if r.Summary == nil {
