@@ -20,7 +20,6 @@ import (
 	"acescope/engine/trace/adapter"
 	"acescope/sources/costs"
 	sourceruns "acescope/sources/runs"
-	"acescope/sources/traces"
 	"acescope/sources/transcripts"
 	"acescope/tui/text"
 )
@@ -219,8 +218,7 @@ func readRunCosts(
 		}
 	}
 	x := costs.NewIndex()
-	path, _ := cli.TraceCache() // without a state directory, nothing is kept
-	x.Traces = traces.NewReader(traces.New(path, cli.BuildVersion()), e.Client, e.Namespace())
+	x.Traces = cli.Traces(e)
 	if err := x.Read(ctx, e.Client, from, time.Now()); err != nil {
 		return nil, false, err
 	}

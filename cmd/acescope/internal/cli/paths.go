@@ -12,6 +12,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/store/durable"
 	"acescope/engine/temporal/server"
+	"acescope/sources/traces"
 )
 
 // Paths are the files and directories of acescope.
@@ -52,6 +53,13 @@ func TraceCache() (string, error) {
 		return "", err
 	}
 	return filepath.Join(filepath.Dir(state), "traces.cache"), nil
+}
+
+// Traces returns a reader of what agents did in runs of an engine, with the cache of this user. Without a state
+// directory, nothing is kept.
+func Traces(e *engine.Engine) *traces.Reader {
+	path, _ := TraceCache()
+	return traces.NewReader(traces.New(path, BuildVersion()), e.Client, e.Namespace())
 }
 
 // userKey returns the user's key for data directories.

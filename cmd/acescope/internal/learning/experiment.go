@@ -127,7 +127,8 @@ func experimentShowCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.tasks, "tasks", false,
 		"also write each closed task, in the order in which they closed")
-	cmd.Flags().StringVar((*string)(&f.metric), "metric", string(f.metric), "metric to plot: "+cli.Join(experiments.Metrics()))
+	cmd.Flags().StringVar((*string)(&f.metric), "metric", string(f.metric),
+		"metric to plot: "+cli.Join(experiments.Metrics()))
 	cmd.Flags().IntVar(&f.window, "window", experiments.DefaultWindow,
 		"number of last tasks in a rolling rate, 0 for all")
 	cmd.Flags().BoolVar(&f.byTime, "time", false, "plot over time instead of over tasks")

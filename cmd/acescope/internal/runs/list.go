@@ -217,11 +217,7 @@ var ofHistories = []string{"agent", "model", "calls", "tokens", "cost", "skills"
 func (o *listOptions) traced(a *cli.App, ctx context.Context, e *engine.Engine, put func(runs.Run) error) (
 	reader *traces.Reader, traced func(runs.Run) error, end func(error) error,
 ) {
-	path, err := cli.TraceCache()
-	if err != nil {
-		cli.Warn(a, "what is read from histories is not kept: %s", cli.OneLine(err))
-	}
-	reader = traces.NewReader(traces.New(path, cli.BuildVersion()), e.Client, e.Namespace())
+	reader = cli.Traces(e)
 	reader.Most = o.histories
 	reader.Report = func(err error) { cli.Warn(a, "not read: %s", cli.OneLine(err)) }
 	shows := a.JSON || slices.ContainsFunc(append(o.columns, o.sort),
